@@ -1,0 +1,1 @@
+"""The front: framing, the JSON-RPC peer, ACP methods and updates."""

@@ -1,0 +1,1 @@
+"""The rules of a turn, without any I/O: state and input give state and outputs."""

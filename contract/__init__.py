@@ -1,0 +1,1 @@
+"""What the two sides say: routes, events, ACP messages, limits, error codes."""

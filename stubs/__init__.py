@@ -1,0 +1,1 @@
+"""Stand-ins for the parts around the adapter: server, model, client."""

@@ -1,0 +1,1 @@
+"""What the tests share: real parts, a faulty proxy, small builders."""
