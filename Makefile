@@ -1,0 +1,83 @@
+# `make run` and `make test` do all their own set-up; `make help` lists the rest.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+NPM ?= npm
+BIN := .venv/bin
+# The stamps stand for "the runtime is installed", "the dev extras too", "the real parts too".
+RUNTIME := .venv/.runtime
+DEV := .venv/.dev
+REAL_PARTS := .tools/.installed
+PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet --constraint constraints.txt --editable
+
+.PHONY: help setup dev run test unit lint format tools lock record bench clean
+
+help:
+	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
+	@echo 'test    everything that has to hold: lint, unit tests, scenarios on stub and real server'
+	@echo 'unit    the tests that need no server'
+	@echo 'lint    ruff and mypy;  format: let ruff write its format'
+	@echo 'setup   .venv with $(BIN)/opencode-acp;  dev: the test tools too'
+	@echo 'tools   the real OpenCode, Node and acpx into .tools (Linux x86-64);  lock: pin them anew'
+	@echo 'record  recordings of the real server for the unit tests'
+	@echo 'bench   the benchmarks;  clean: remove .venv, .tools and the caches'
+
+setup: $(RUNTIME)
+
+dev: $(DEV)
+
+run: $(RUNTIME) $(if $(REAL),$(REAL_PARTS))
+	$(BIN)/python -m stubs.demo
+
+test: $(DEV) $(REAL_PARTS) lint
+	$(BIN)/pytest
+
+unit: $(DEV)
+	$(BIN)/pytest tests/unit
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+tools: $(REAL_PARTS)
+
+record: $(DEV) $(REAL_PARTS)
+	$(BIN)/python -m tests.record
+
+bench: $(DEV) $(REAL_PARTS)
+	@set -e; for file in tests/bench/bench_*.py; do \
+	  echo "$$file"; $(BIN)/python -m "tests.bench.$$(basename "$$file" .py)"; done
+
+$(RUNTIME): pyproject.toml constraints.txt scripts/opencode-acp tools/venv
+	$(PIP_INSTALL) .
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	$(PIP_INSTALL) '.[dev]'
+	@touch $@
+
+$(REAL_PARTS): tools/package.json tools/package-lock.json tools/.npmrc
+	@[ "$$(uname -s) $$(uname -m)" = "Linux x86_64" ] || { \
+	  echo 'The real OpenCode, Node and acpx of the tests are only to be had on Linux x86-64.' >&2; \
+	  exit 1; }
+	@command -v $(NPM) >/dev/null || { \
+	  echo 'npm is missing; on Debian: apt-get install npm' >&2; exit 1; }
+	@mkdir -p .tools
+	cp tools/package.json tools/package-lock.json tools/.npmrc .tools/
+	cd .tools && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# What the lock file keeps, and why: tools/trim_lock.py.
+lock:
+	cd tools && $(NPM) install --package-lock-only --ignore-scripts --no-audit --no-fund
+	$(PYTHON) tools/trim_lock.py tools/package-lock.json
+
+clean:
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
