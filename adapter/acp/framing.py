@@ -1,0 +1,86 @@
+"""One JSON message a line, in both directions: bytes to lines, messages to bytes. No I/O.
+
+Lines are split on 0x0A alone (ACP transport rules): U+2028, U+0085 and a form feed are text.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from adapter.acp.jsontext import repaired
+
+INBOUND_LIMIT: Final = 32 * 1024 * 1024
+"""Bytes of one inbound line, its end not counted. The TypeScript SDK 2.4.0 has the same default."""
+
+OUTBOUND_LIMIT: Final = 1024 * 1024
+"""Bytes of one outbound line. Clients are known to break at 8 MiB; long texts are split before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oversize:
+    """Stands in the place of a line that passed `limit` bytes and was dropped."""
+
+    limit: int
+
+
+class LineBuffer:
+    """Bytes in, whole lines out; holds at most `limit` bytes and one chunk.
+
+    What follows the last LF is not a message, so nothing is left to ask for at the end.
+    """
+
+    def __init__(self, limit: int = INBOUND_LIMIT) -> None:
+        self._limit = limit
+        self._head = bytearray()
+        self._dropping = False
+
+    def feed(self, data: bytes) -> list[bytes | Oversize]:
+        """The lines that `data` completes, in order, without LF or CR LF; blank ones are skipped.
+
+        An oversize line is reported at once, when it passes the limit, and read on without being
+        kept until its LF comes.
+        """
+        lines: list[bytes | Oversize] = []
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._take(data[start:end], lines)
+            if not self._dropping:
+                line = bytes(self._head).removesuffix(b"\r")
+                if line.strip():
+                    lines.append(line)
+            self._head, self._dropping = bytearray(), False
+            start = end + 1
+        if start < len(data):
+            self._take(data[start:], lines)
+        return lines
+
+    def _take(self, piece: bytes, lines: list[bytes | Oversize]) -> None:
+        if self._dropping:
+            return
+        if len(self._head) + len(piece) > self._limit:
+            self._head, self._dropping = bytearray(), True
+            lines.append(Oversize(self._limit))
+        else:
+            self._head += piece
+
+
+def encode(message: dict[str, object]) -> bytes:
+    """One line of UTF-8 JSON with its LF.
+
+    Lone surrogates become U+FFFD; NaN and infinities become null. Raises ValueError for a line
+    over `OUTBOUND_LIMIT` bytes and TypeError for a value that is not JSON: both are faults of the
+    caller, who splits long texts before.
+    """
+    try:
+        line = orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        # orjson refuses surrogates and integers over 64 bits; json knows what is left.
+        text = json.dumps(repaired(message), ensure_ascii=False, separators=(",", ":"))
+        line = text.encode("utf-8") + b"\n"
+    if len(line) > OUTBOUND_LIMIT:
+        raise ValueError(f"outbound line of {len(line)} bytes is over {OUTBOUND_LIMIT}")
+    return line

@@ -1,0 +1,1 @@
+"""Tests of the front: framing, JSON-RPC, the peer, the first answer."""
