@@ -1,0 +1,49 @@
+"""The command `opencode-acp`: flags, the first answer, and only then the rest of the program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from adapter.acp.descriptors import reserve_stdout
+from adapter.acp.hello import greet
+from adapter.flags import HELP, UsageError, parse_flags
+from adapter.options import Opening
+from contract.version import VERSION
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the agent until its client leaves; the exit code.
+
+    0: the client left. 2: a fatal start condition, told in one sentence on stderr. 130:
+    interrupted. An exception is a bug: its traceback goes to stderr and the code is 1.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if "--help" in arguments or "-h" in arguments:
+        sys.stdout.write(HELP)
+        return 0
+    if "--version" in arguments:
+        sys.stdout.write(f"opencode-acp {VERSION}\n")
+        return 0
+    try:
+        options = parse_flags(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"opencode-acp: {error}\n")
+        return 2
+    sink = reserve_stdout()
+    try:
+        greeting = greet(0, sink)
+        if greeting is None:
+            return 0
+        from adapter.run import run_stdio
+
+        client, pending = greeting
+        return run_stdio(options, Opening(client, pending, source=0, sink=sink))
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""The answer to ACP `initialize`: what this agent can do. Pure and cheap to import.
+
+It is the same for every client and needs no server: acpx probes an agent without ever opening a
+session, and a server that is down must not fail the probe.
+"""
+
+from __future__ import annotations
+
+from contract.errors import invalid_params
+from contract.version import VERSION
+
+PROTOCOL_VERSION = 1
+"""ACP version 1, the only stable one: also the answer to a client that offers another."""
+
+
+def initialize_result(params: dict[str, object]) -> dict[str, object]:
+    """The result for the `params` of the client. AcpError -32602 without an integer version.
+
+    What is not listed is not supported (ACP: an absent capability is unsupported). MCP servers
+    of a client are not added, so neither of their transports is offered.
+    """
+    version = params.get("protocolVersion")
+    if type(version) is not int:
+        raise invalid_params("initialize needs an integer protocolVersion.")
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "agentInfo": {"name": "opencode-acp", "title": "OpenCode", "version": VERSION},
+        "agentCapabilities": {
+            "loadSession": False,
+            "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+            "mcpCapabilities": {"http": False, "sse": False},
+            "sessionCapabilities": {"resume": {}, "close": {}},
+        },
+        "authMethods": [],
+    }
