@@ -1,0 +1,308 @@
+"""The typed calls of the OpenCode server that the adapter makes.
+
+Every call raises the errors of `adapter.upstream.errors` and `ValueError` for an id outside the
+grammar of `contract.routes.url`. Reads and idempotent writes are retried within the settings'
+deadline; what must happen once at most is retried only when nothing was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+import httpx
+
+from adapter.upstream.credentials import Credential
+from adapter.upstream.decode import clean
+from adapter.upstream.errors import (
+    Ambiguous,
+    Refused,
+    SessionMissing,
+    ShapeMismatch,
+    TooLarge,
+    Unreachable,
+)
+from adapter.upstream.posted import Admitted, NotAdmitted, Posted, Unclear, Unsent
+from adapter.upstream.shaped import an_object, data, objects, page_of, row_of, shaped
+from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
+from contract import routes, semantics
+from contract.check import live_routes
+from contract.reads import Agent, AnyRow, InboxItem, Info, Model, Session
+from contract.routes import Route
+from contract.shapes import Form, PermissionAsk
+
+# A page of sessions when children are read; the server's own default is 50.
+_CHILD_PAGE: Final = 50
+
+
+class Server:
+    """One OpenCode server. Close it with `aclose`, or use it as a context manager."""
+
+    def __init__(
+        self,
+        base_url: str,
+        credential: Credential | None = None,
+        settings: ServerSettings | None = None,
+        *,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._http = Transport(base_url, credential, settings or ServerSettings(), sleep=sleep)
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    @property
+    def base_url(self) -> str:
+        return self._http.base_url
+
+    @property
+    def credential(self) -> Credential | None:
+        return self._http.credential
+
+    # The server
+
+    async def info(self, *, deadline: float | None = None) -> Info:
+        answer = await self._http.call(routes.INFO, deadline=deadline)
+        return shaped(Info, answer.json())
+
+    async def routes(self) -> frozenset[tuple[str, str]]:
+        """METHOD and path template of every route that the live server declares."""
+        answer = await self._http.call(routes.OPENAPI)
+        found = live_routes(answer.json())
+        if not found:
+            raise ShapeMismatch("The OpenCode server lists no routes.")
+        return found
+
+    def feed(self, *, silence: float) -> AbstractAsyncContextManager[httpx.Response]:
+        """The response of the event feed, whatever its status; errors are those of httpx."""
+        return self._http.stream(silence=silence)
+
+    # Sessions
+
+    async def create_session(self, directory: str) -> Session:
+        """A new session. Its id is ours, so that a repeated request makes no second one."""
+        body = {
+            "id": f"{semantics.OWN_SESSION_PREFIX}{uuid.uuid4().hex}",
+            "location": {"directory": directory},
+        }
+        answer = await self._http.call(routes.SESSION_CREATE, body=body)
+        return shaped(Session, data(answer))
+
+    async def session(self, session_id: str) -> Session:
+        answer = await self._http.call(routes.SESSION_GET, {"sessionID": session_id})
+        return shaped(Session, data(answer))
+
+    async def children(self, session_id: str, bound: int = 128) -> tuple[Session, ...]:
+        """Direct children, the newest first, at most `bound` of them."""
+        found: list[Session] = []
+        query = {"parentID": session_id, "limit": str(min(bound, _CHILD_PAGE))}
+        routes.url(routes.SESSION_GET, sessionID=session_id)
+        while len(found) < bound:
+            page, cursor = page_of(await self._http.call(routes.SESSION_LIST, query=query))
+            found.extend(shaped(Session, raw) for raw in page)
+            if not page or cursor is None:
+                break
+            query = {"cursor": cursor, "limit": query["limit"]}
+        return tuple(found[:bound])
+
+    async def active(self) -> frozenset[str]:
+        """Ids of all sessions with a running execution."""
+        answer = await self._http.call(routes.ACTIVE)
+        return frozenset(an_object(data(answer)))
+
+    async def set_agent(self, session_id: str, agent: str) -> None:
+        """Each call adds a row and an event, so it is repeated only when it was not sent."""
+        await self._http.call(
+            routes.AGENT_SET,
+            {"sessionID": session_id},
+            body={"agent": agent},
+            retry=Retry.UNSENT,
+        )
+
+    async def set_model(
+        self, session_id: str, provider_id: str, model_id: str, variant: str | None = None
+    ) -> None:
+        model = {"id": model_id, "providerID": provider_id}
+        if variant is not None:
+            model["variant"] = variant
+        await self._http.call(
+            routes.MODEL_SET, {"sessionID": session_id}, body={"model": model}, retry=Retry.UNSENT
+        )
+
+    # Prompts
+
+    async def prompt(
+        self,
+        session_id: str,
+        message_id: str,
+        text: str,
+        files: Sequence[Mapping[str, Any]] = (),
+        *,
+        resume: bool = True,
+    ) -> Posted:
+        """One POST, never repeated here: a repetition must carry `resume=False` (rules 2, 3).
+
+        `files` are the server's attachments: `{uri, name?, description?}`. Raises
+        `Unauthorised` and `SessionMissing`.
+        """
+        body: dict[str, object] = {
+            "id": message_id,
+            "text": text,
+            "delivery": semantics.QUEUE,
+        }
+        if files:
+            body["files"] = [dict(file) for file in files]
+        if not resume:
+            body["resume"] = False
+        try:
+            answer = await self._http.call(
+                routes.PROMPT,
+                {"sessionID": session_id},
+                body=body,
+                retry=Retry.NEVER,
+                deadline=self._http.settings.prompt_deadline,
+            )
+            item = shaped(InboxItem, data(answer))
+        except Unreachable as error:
+            return Unsent(str(error))
+        except (Ambiguous, ShapeMismatch) as error:
+            return Unclear(str(error))
+        except Refused as error:
+            return NotAdmitted(error.status, error.message)
+        if item.id != message_id:
+            return Unclear("The OpenCode server answered with another prompt.")
+        return Admitted(item, same_text=item.payload.text == clean(text))
+
+    async def wake(
+        self, session_id: str, message_id: str, delivery: semantics.Delivery = semantics.STEER
+    ) -> bool:
+        """True: changed, and `steer` wakes. False: no longer pending, or `steer` already."""
+        answer = await self._http.call(
+            routes.INBOX_PATCH,
+            {"sessionID": session_id, "inboxID": message_id},
+            body={"delivery": delivery},
+            accept=(409,),
+        )
+        return answer.status != 409
+
+    async def withdraw(self, session_id: str, message_id: str) -> None:
+        """Asks for the removal of a waiting prompt; the answer does not say whether it worked."""
+        ids = {"sessionID": session_id, "inboxID": message_id}
+        await self._http.call(routes.INBOX_DELETE, ids)
+
+    async def inbox(self, session_id: str) -> tuple[InboxItem, ...]:
+        answer = await self._http.call(routes.INBOX, {"sessionID": session_id})
+        return tuple(shaped(InboxItem, raw) for raw in objects(data(answer)))
+
+    async def interrupt(self, session_id: str) -> bool:
+        """Whether something ran. Never repeated once sent: the second would stop a successor."""
+        answer = await self._http.call(
+            routes.INTERRUPT, {"sessionID": session_id}, retry=Retry.UNSENT
+        )
+        return an_object(answer.json()).get("interrupted") is True
+
+    # Messages
+
+    async def rows_since(
+        self, session_id: str, anchor_id: str | None, bound: int = 1000
+    ) -> tuple[AnyRow, ...]:
+        """Rows from the anchor on, oldest first; without it all rows read, at most `bound`.
+
+        A page that is too large to be read is asked for in smaller ones.
+        """
+        newest_first: list[AnyRow] = []
+        limit = min(semantics.MAX_PAGE, bound)
+        cursor: str | None = None
+        while len(newest_first) < bound:
+            query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
+            try:
+                answer = await self._http.call(
+                    routes.MESSAGES, {"sessionID": session_id}, query=query
+                )
+            except TooLarge:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 8)
+                continue
+            page, cursor = page_of(answer)
+            for row in map(row_of, page):
+                newest_first.append(row)
+                if row.id == anchor_id:
+                    return tuple(reversed(newest_first))
+            if not page or cursor is None:
+                break
+        return tuple(reversed(newest_first[:bound]))
+
+    async def row(self, session_id: str, message_id: str) -> AnyRow | None:
+        """One row, or None while the session has no such message."""
+        ids = {"sessionID": session_id, "messageID": message_id}
+        answer = await self._http.call(routes.MESSAGE, ids, accept=(404,))
+        return None if answer.status == 404 else row_of(an_object(data(answer)))
+
+    # Permissions and forms
+
+    async def permissions(self, directory: str) -> tuple[PermissionAsk, ...]:
+        """Open asks of every session of the directory, children included."""
+        answer = await self._http.call(routes.PERMISSIONS, query=_location(directory))
+        return tuple(shaped(PermissionAsk, raw) for raw in objects(data(answer)))
+
+    async def reply_permission(
+        self,
+        session_id: str,
+        permission_id: str,
+        decision: semantics.Decision,
+        message: str | None = None,
+    ) -> bool:
+        """False: it was settled before. `session_id` is the session that asks, not its root."""
+        body = {"decision": decision} | ({} if message is None else {"message": message})
+        ids = {"sessionID": session_id, "requestID": permission_id}
+        return await self._settle(routes.PERMISSION_REPLY, ids, body)
+
+    async def forms(self, directory: str) -> tuple[Form, ...]:
+        answer = await self._http.call(routes.FORMS, query=_location(directory))
+        return tuple(shaped(Form, raw) for raw in objects(data(answer)))
+
+    async def reply_form(self, session_id: str, form_id: str, answer: Mapping[str, Any]) -> bool:
+        """False: it was settled before."""
+        ids = {"sessionID": session_id, "formID": form_id}
+        return await self._settle(routes.FORM_REPLY, ids, {"answer": dict(answer)})
+
+    async def dismiss_form(self, session_id: str, form_id: str) -> bool:
+        """False: it was settled before."""
+        ids = {"sessionID": session_id, "formID": form_id}
+        return await self._settle(routes.FORM_DELETE, ids, None)
+
+    async def _settle(self, route: Route, ids: Mapping[str, str], body: object) -> bool:
+        try:
+            answer = await self._http.call(route, ids, body=body, accept=(404, 409))
+        except SessionMissing:
+            return False
+        return answer.status not in (404, 409)
+
+    # Catalogue
+
+    async def agents(self, directory: str) -> tuple[Agent, ...]:
+        answer = await self._http.call(routes.AGENTS, query=_location(directory))
+        return tuple(shaped(Agent, raw) for raw in objects(data(answer)))
+
+    async def models(self, directory: str) -> tuple[Model, ...]:
+        answer = await self._http.call(routes.MODELS, query=_location(directory))
+        return tuple(shaped(Model, raw) for raw in objects(data(answer)))
+
+    async def default_model(self, directory: str) -> Model | None:
+        answer = await self._http.call(routes.MODEL_DEFAULT, query=_location(directory))
+        model = data(answer)
+        return None if model is None else shaped(Model, model)
+
+
+def _location(directory: str) -> dict[str, str]:
+    return {"location[directory]": directory}

@@ -1,0 +1,140 @@
+"""Where the server is and the password for it: never from argv, never logged.
+
+A configured password file that cannot be used is an error and never a reason to try the next
+source: a wrong file must not end in a request without or with another password.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from contract.semantics import USER
+
+FILE_VARIABLE: Final = "OPENCODE_ACP_PASSWORD_FILE"
+PASSWORD_VARIABLES: Final = ("OPENCODE_SERVER_PASSWORD", "OPENCODE_PASSWORD")
+MAX_FILE_BYTES: Final = 4096
+
+
+class CredentialError(Exception):
+    """The configured password cannot be used. `str()` is one sentence without the secret."""
+
+
+class UrlError(Exception):
+    """The server's address is not allowed. `str()` is one sentence."""
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A password for the user `opencode`; its repr hides it."""
+
+    password: str = field(repr=False)
+    source: str = "given"
+
+    def header(self) -> str:
+        """The value of an `Authorization` header."""
+        pair = f"{USER}:{self.password}".encode()
+        return "Basic " + base64.b64encode(pair).decode("ascii")
+
+
+def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Credential | None:
+    """The credential of `password_file`, else of the environment; None = no authentication.
+
+    Raises `CredentialError` when a configured file cannot be used.
+    """
+    path = password_file or environ.get(FILE_VARIABLE)
+    if path:
+        return Credential(_read(path), source="file")
+    for name in PASSWORD_VARIABLES:
+        password = environ.get(name)
+        if password:
+            return Credential(_checked(password, name), source=name)
+    return None
+
+
+def _read(path: str) -> str:
+    try:
+        # O_NONBLOCK: opening a FIFO would wait for a writer.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        handle = os.open(path, flags)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no valid path"
+        raise CredentialError(f"The password file {path} cannot be opened: {reason}.") from error
+    try:
+        _check_file(path, os.fstat(handle))
+        data = os.read(handle, MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise CredentialError(
+            f"The password file {path} cannot be read: {error.strerror}."
+        ) from error
+    finally:
+        os.close(handle)
+    if len(data) > MAX_FILE_BYTES:
+        raise CredentialError(f"The password file {path} is larger than {MAX_FILE_BYTES} bytes.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        # Without `from`: the cause would carry the bytes of the secret.
+        raise CredentialError(f"The password file {path} is not UTF-8 text.") from None
+    password = text.removesuffix("\n").removesuffix("\r")
+    if not password:
+        raise CredentialError(f"The password file {path} is empty.")
+    return _checked(password, f"The password file {path}")
+
+
+def _check_file(path: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise CredentialError(f"The password file {path} is not a regular file.")
+    if status.st_uid not in (os.geteuid(), 0):
+        raise CredentialError(f"The password file {path} belongs to another user.")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        raise CredentialError(f"The password file {path} is open to group or others: chmod 600 it.")
+
+
+def _checked(password: str, source: str) -> str:
+    try:
+        password.encode("utf-8")
+    except UnicodeEncodeError:
+        raise CredentialError(f"{source} holds a password that is not UTF-8 text.") from None
+    return password
+
+
+def server_url(text: str, *, allow_remote: bool = False) -> str:
+    """`text` as `scheme://host[:port]`, without a slash at its end.
+
+    Only http and https, no user or password, no path, loopback only; with `allow_remote` also
+    https to another host. Raises `UrlError`.
+    """
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise UrlError("The server address is not a valid URL.") from error
+    if parts.username is not None or parts.password is not None:
+        raise UrlError("The server address must not hold a user or password; use a password file.")
+    if parts.scheme not in ("http", "https") or not host:
+        raise UrlError("The server address must look like http://127.0.0.1:4096.")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise UrlError("The server address must have no path, query or fragment.")
+    if not _is_loopback(host) and not (allow_remote and parts.scheme == "https"):
+        raise UrlError(
+            f"The server address must be on this machine's loopback, and {host} is not; "
+            "other hosts need https and the setting that allows them."
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}" + (f":{port}" if port is not None else "")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,58 @@
+"""Answers of the server as typed values; every way in which they do not fit is `ShapeMismatch`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from adapter.upstream.errors import ShapeMismatch
+from adapter.upstream.transport import Answer
+from contract.reads import AnyRow, parse_row
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def an_object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ShapeMismatch("The OpenCode server answered with another shape: no object.")
+    return value
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise ShapeMismatch("The OpenCode server answered with another shape: no list.")
+    return [an_object(item) for item in value]
+
+
+def data(answer: Answer) -> object:
+    """The `data` of an answer; most routes wrap theirs so."""
+    return an_object(answer.json()).get("data")
+
+
+def page_of(answer: Answer) -> tuple[list[dict[str, Any]], str | None]:
+    """The items of a page and the cursor of the next one, None at the end."""
+    body = an_object(answer.json())
+    cursor = body.get("cursor")
+    following = cursor.get("next") if isinstance(cursor, dict) else None
+    return objects(body.get("data")), following if isinstance(following, str) else None
+
+
+def shaped(model: type[Shape], raw: object) -> Shape:
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise _mismatch(model.__name__, error) from None
+
+
+def row_of(raw: dict[str, Any]) -> AnyRow:
+    try:
+        return parse_row(raw)
+    except ValidationError as error:
+        raise _mismatch("message", error) from None
+
+
+def _mismatch(what: str, error: ValidationError) -> ShapeMismatch:
+    """Names the fields alone: the values may be a user's text or a key."""
+    fields = ", ".join(".".join(str(step) for step in item["loc"]) for item in error.errors()[:3])
+    return ShapeMismatch(f"The OpenCode server sent a {what} of another shape: {fields}.")

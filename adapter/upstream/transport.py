@@ -1,0 +1,253 @@
+"""One HTTP exchange with the server: bounded, classified, and retried where that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import httpx
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential,
+    wait_random,
+)
+
+from adapter.upstream.credentials import Credential
+from adapter.upstream.decode import DecodeError, clean, decode, encode
+from adapter.upstream.errors import (
+    Ambiguous,
+    Refused,
+    SessionMissing,
+    ShapeMismatch,
+    TooLarge,
+    Unauthorised,
+    Unreachable,
+    UpstreamError,
+)
+from contract.routes import EVENT, Route, url
+from contract.semantics import USER
+
+Sleep = Callable[[float], Awaitable[None]]
+
+# Text of the server that is passed on in an error is cut to this many characters.
+MAX_MESSAGE: Final = 500
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Times in seconds, `max_answer` in bytes.
+
+    `keepalive` stays below the 5 s after which the server closes an idle connection (facts,
+    section 8). `deadline` bounds a call with all its retries; a prompt has `prompt_deadline`
+    and no retry.
+    """
+
+    connect: float = 5.0
+    read: float = 30.0
+    write: float = 30.0
+    pool: float = 10.0
+    connections: int = 64
+    keepalive: float = 4.0
+    max_answer: int = 128 * 1024 * 1024
+    attempts: int = 4
+    deadline: float = 15.0
+    prompt_deadline: float = 60.0
+
+
+class Retry(Enum):
+    """After which failures a request may be sent again."""
+
+    NEVER = ()
+    UNSENT = (Unreachable,)
+    ALWAYS = (Unreachable, Ambiguous)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole response; `body` is not decoded."""
+
+    status: int
+    media: str
+    body: bytes
+
+    def json(self) -> object:
+        """The decoded body. Raises `ShapeMismatch`."""
+        if self.media == "text/html":
+            raise ShapeMismatch("The server address answers with a web page, not with the API.")
+        try:
+            return decode(self.body)
+        except DecodeError:
+            # Without the cause, which would carry the body.
+            raise ShapeMismatch("The OpenCode server answered with invalid JSON.") from None
+
+
+class Transport:
+    """The connection pool to one server. Close it with `aclose`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        credential: Credential | None,
+        settings: ServerSettings,
+        *,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.base_url = base_url
+        self.credential = credential
+        self.settings = settings
+        self._sleep = sleep
+        self._client = httpx.AsyncClient(
+            base_url=base_url,
+            auth=None if credential is None else httpx.BasicAuth(USER, credential.password),
+            trust_env=False,
+            follow_redirects=False,
+            headers={"accept-encoding": "identity", "user-agent": "opencode-acp"},
+            timeout=httpx.Timeout(
+                connect=settings.connect,
+                read=settings.read,
+                write=settings.write,
+                pool=settings.pool,
+            ),
+            limits=httpx.Limits(
+                max_connections=settings.connections,
+                max_keepalive_connections=settings.connections,
+                keepalive_expiry=settings.keepalive,
+            ),
+        )
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def call(
+        self,
+        route: Route,
+        ids: Mapping[str, str] | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        retry: Retry = Retry.ALWAYS,
+        deadline: float | None = None,
+        accept: tuple[int, ...] = (),
+    ) -> Answer:
+        """The answer if its status is 2xx, or in `accept` with an error body of the API.
+
+        Every other answer is raised as its error; a 404 without a body is a missing route.
+
+        Raises `ValueError` for an id outside the grammar, before anything is sent.
+        """
+        path = url(route, **(ids or {}))
+        seconds = self.settings.deadline if deadline is None else deadline
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(retry.value),
+            stop=stop_after_attempt(self.settings.attempts),
+            wait=wait_exponential(multiplier=0.05, max=1.0) + wait_random(0, 0.05),
+            sleep=self._sleep,
+            reraise=True,
+        )
+        late = Ambiguous(f"The OpenCode server did not answer within {seconds:g} s.")
+        last: UpstreamError = late
+        sent: Ambiguous | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                async for attempt in retrying:
+                    with attempt:
+                        last = late
+                        try:
+                            answer = await self._send(route.method, path, query, body)
+                            return _classified(answer, accept, (ids or {}).get("sessionID", ""))
+                        except Unreachable as error:
+                            # An earlier attempt that was sent outweighs this one that was not.
+                            last = sent or error
+                            raise last from None
+                        except Ambiguous as error:
+                            last = sent = error
+                            raise
+        except TimeoutError:
+            pass
+        raise last
+
+    def stream(self, *, silence: float) -> AbstractAsyncContextManager[httpx.Response]:
+        """The feed's response; `silence` is the longest wait for a byte, in seconds."""
+        return self._client.stream(
+            EVENT.method,
+            EVENT.path,
+            headers={"accept": "text/event-stream", "cache-control": "no-store"},
+            timeout=httpx.Timeout(self.settings.connect, read=silence),
+        )
+
+    async def _send(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: object
+    ) -> Answer:
+        content = None if body is None else encode(body)
+        headers = {} if content is None else {"content-type": "application/json"}
+        params = {key: clean(value) for key, value in query.items()} if query else None
+        try:
+            async with self._client.stream(
+                method, path, params=params, content=content, headers=headers
+            ) as response:
+                chunks: list[bytes] = []
+                size = 0
+                async for chunk in response.aiter_bytes():
+                    size += len(chunk)
+                    if size > self.settings.max_answer:
+                        raise TooLarge("An answer of the OpenCode server is too large to be read.")
+                    chunks.append(chunk)
+                media = response.headers.get("content-type", "").partition(";")[0].strip()
+                return Answer(response.status_code, media.lower(), b"".join(chunks))
+        except (httpx.RequestError, httpx.StreamError) as error:
+            raise translated(error) from error
+
+
+def translated(error: httpx.RequestError | httpx.StreamError) -> UpstreamError:
+    """An error of httpx as ours, by whether the request can have had an effect."""
+    name = type(error).__name__
+    match error:
+        case httpx.PoolTimeout():
+            return Unreachable("All connections to the OpenCode server are in use.")
+        case httpx.ConnectError() | httpx.ConnectTimeout():
+            return Unreachable("The OpenCode server cannot be reached.")
+        case httpx.DecodingError():
+            return ShapeMismatch("The OpenCode server answered in an unknown encoding.")
+        case httpx.TimeoutException():
+            return Ambiguous(f"The OpenCode server did not answer in time ({name}).")
+        case _:
+            return Ambiguous(f"The connection to the OpenCode server broke ({name}).")
+
+
+def _classified(answer: Answer, accept: tuple[int, ...], session_id: str) -> Answer:
+    status = answer.status
+    if 200 <= status < 300:
+        return answer
+    if status in (401, 403):
+        raise Unauthorised("The OpenCode server refused the password.")
+    tag, message = _complaint(answer)
+    if status == 404 and tag == "SessionNotFoundError":
+        raise SessionMissing(session_id)
+    if status in accept and tag is not None:
+        return answer
+    if status >= 500:
+        raise Ambiguous(f"The OpenCode server failed ({status}): {message}", status)
+    if status < 400:
+        raise ShapeMismatch(f"The OpenCode server answered with status {status}.")
+    raise Refused(status, tag, message)
+
+
+def _complaint(answer: Answer) -> tuple[str | None, str]:
+    """`_tag` and `message` of an error body; many error bodies are empty (facts, section 8)."""
+    try:
+        body = decode(answer.body)
+    except DecodeError:
+        body = None
+    if not isinstance(body, dict):
+        return None, "no reason given"
+    tag, message = body.get("_tag"), body.get("message")
+    return (
+        tag if isinstance(tag, str) else None,
+        message[:MAX_MESSAGE] if isinstance(message, str) else "no reason given",
+    )
