@@ -1,0 +1,219 @@
+"""Permission requests and forms (lifecycle rules 14 to 16).
+
+An ask is shown to the client only for a running turn of its own, and answered on the session
+that owns it. A rejection is held while a sibling still waits for its client or an approval is
+under way, because the server rejects the siblings of a rejected ask and ends the turn.
+"""
+
+from __future__ import annotations
+
+from adapter.core import cancel
+from adapter.core.state import (
+    OPEN_ASKS_BOUND,
+    TURN_ASKS_BOUND,
+    Ask,
+    AskStep,
+    CancelStep,
+    SessionState,
+    Turn,
+)
+from adapter.core.values import (
+    Answered,
+    AnswerForm,
+    Arm,
+    AskClient,
+    Disarm,
+    Notice,
+    Output,
+    Replied,
+    Reply,
+    Tool,
+    WithdrawAsk,
+)
+from contract.shapes import Form, PermissionAsk
+
+
+def appeared(state: SessionState, ask: PermissionAsk) -> list[Output]:
+    """An ask of this session or of a descendant; one that is known already is left alone."""
+    if ask.id in state.asks:
+        return []
+    turn = _turn_of(state, ask)
+    if turn is None:
+        return _unattended(state, ask)
+    turn.asks += 1
+    if turn.cancel is not CancelStep.NONE:
+        # The stop of the turn settles it; nobody is asked any more.
+        state.asks[ask.id] = Ask(ask, turn.id, AskStep.HELD)
+        return []
+    if len(state.asks) >= OPEN_ASKS_BOUND or turn.asks > TURN_ASKS_BOUND:
+        state.asks[ask.id] = Ask(ask, turn.id, AskStep.HELD, "reject")
+        return _release(state, ask.session_id)
+    state.asks[ask.id] = Ask(ask, turn.id, AskStep.SHOWN)
+    return [AskClient(turn.owner, ask, _tool_of(state, ask))]
+
+
+def answered(state: SessionState, given: Answered) -> list[Output]:
+    """The client's answer; a second one, or one for an ask that is over, changes nothing."""
+    ask = state.asks.get(given.ask_id)
+    if ask is None or ask.step is not AskStep.SHOWN:
+        return []
+    ask.decision = given.decision
+    if given.decision == "reject":
+        ask.step = AskStep.HELD
+        return _release(state, ask.ask.session_id)
+    ask.step = AskStep.REPLYING
+    return [Reply(ask.ask.session_id, ask.ask.id, given.decision)]
+
+
+def replied(state: SessionState, given: Replied) -> list[Output]:
+    """The server has our reply, or says that somebody else settled the ask (404, 409)."""
+    ask = state.asks.get(given.ask_id)
+    if ask is None:
+        return []
+    if not given.settled:
+        # It stays in REPLYING with its decision; the next snapshot that still lists it
+        # sends the reply again.
+        return []
+    del state.asks[given.ask_id]
+    out: list[Output] = []
+    if not given.found and ask.decision == "stop":
+        out.extend(cancel.reject_missed(state, ask.turn_id))
+    return out + _release(state, ask.ask.session_id)
+
+
+def gone(state: SessionState, ask_id: str) -> list[Output]:
+    """An ask was settled by somebody (a `replied` event, or it is missing in a read)."""
+    ask = state.asks.get(ask_id)
+    if ask is None or ask.step is AskStep.REPLYING:
+        return []
+    del state.asks[ask_id]
+    out: list[Output] = [Disarm(f"unattended:{ask_id}")]
+    if ask.step is AskStep.SHOWN:
+        out.append(WithdrawAsk(ask_id))
+    return out + _release(state, ask.ask.session_id)
+
+
+def tool_over(state: SessionState, message_id: str, call_id: str) -> list[Output]:
+    """A tool ended while its ask was open: a user interrupt takes asks away silently."""
+    over = [
+        ask_id
+        for ask_id, ask in state.asks.items()
+        if ask.ask.source is not None
+        and ask.ask.source.message_id == message_id
+        and ask.ask.source.call_id == call_id
+        and ask.step is not AskStep.REPLYING
+    ]
+    return [output for ask_id in over for output in gone(state, ask_id)]
+
+
+def unattended(state: SessionState, ask_id: str) -> list[Output]:
+    """Nobody answered an ask that no turn of ours owns: reject it, so that work goes on."""
+    ask = state.asks.get(ask_id)
+    if ask is None or ask.step is not AskStep.UNATTENDED:
+        return []
+    ask.step = AskStep.REPLYING
+    ask.decision = "reject"
+    return [Reply(ask.ask.session_id, ask_id, "reject")]
+
+
+def resend(state: SessionState, listed: frozenset[str]) -> list[Output]:
+    """After a gap: replies that did not arrive are sent again, vanished asks withdrawn."""
+    out: list[Output] = []
+    for ask_id, ask in list(state.asks.items()):
+        if ask_id not in listed:
+            if ask.step is AskStep.REPLYING:
+                del state.asks[ask_id]
+            else:
+                out.extend(gone(state, ask_id))
+        elif ask.step is AskStep.REPLYING:
+            out.append(_reply(ask))
+    return out
+
+
+def form(state: SessionState, given: Form) -> list[Output]:
+    """A form of a running turn of ours is answered with nothing, so that the turn goes on.
+
+    The model is told "Unanswered" (facts, section 6). Forms of others are left to them.
+    """
+    turn = state.head()
+    if turn is None or turn.cancel is not CancelStep.NONE:
+        return []
+    return [
+        Notice(
+            turn.owner,
+            "form",
+            "The agent asked a question that this client cannot show; it goes on without an "
+            "answer.",
+        ),
+        AnswerForm(given.session_id, given.id),
+    ]
+
+
+def _reply(ask: Ask) -> Reply:
+    match ask.decision:
+        case "once":
+            return Reply(ask.ask.session_id, ask.ask.id, "once")
+        case "always":
+            return Reply(ask.ask.session_id, ask.ask.id, "always")
+        case decision:
+            return Reply(ask.ask.session_id, ask.ask.id, "reject", go_on=decision != "stop")
+
+
+def _release(state: SessionState, session_id: str) -> list[Output]:
+    """Send held rejections once no sibling waits for its client or for its approval."""
+    siblings = [ask for ask in state.asks.values() if ask.ask.session_id == session_id]
+    if any(
+        ask.step is AskStep.SHOWN
+        or (ask.step is AskStep.REPLYING and ask.decision in ("once", "always"))
+        for ask in siblings
+    ):
+        return []
+    out: list[Output] = []
+    for ask in siblings:
+        if ask.step is AskStep.HELD and ask.decision == "reject":
+            ask.step = AskStep.REPLYING
+            turn = state.turns.get(ask.turn_id) if ask.turn_id else None
+            source = ask.ask.source
+            if turn is not None and source is not None and session_id == state.id:
+                turn.rejected_in.add(source.message_id or "")
+            out.append(_reply(ask))
+    return out
+
+
+def _turn_of(state: SessionState, ask: PermissionAsk) -> Turn | None:
+    """The running turn of ours that the ask belongs to."""
+    head = state.head()
+    if head is None:
+        return None
+    if ask.session_id != state.id:
+        return head
+    source = ask.source
+    if source is None or source.message_id is None:
+        return head
+    message = state.message_of(source.message_id)
+    return state.turns[message.turn_id] if message else None
+
+
+def _unattended(state: SessionState, ask: PermissionAsk) -> list[Output]:
+    if len(state.asks) >= OPEN_ASKS_BOUND:
+        return []
+    state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED)
+    out: list[Output] = [Arm(f"unattended:{ask.id}", "unattended")]
+    for turn in state.waiting():
+        out.append(
+            Notice(
+                turn.owner,
+                "waiting",
+                "This prompt waits behind a permission that another front end was asked for.",
+                {"action": ask.action},
+            )
+        )
+    return out
+
+
+def _tool_of(state: SessionState, ask: PermissionAsk) -> Tool | None:
+    source = ask.source
+    if source is None or source.message_id is None or source.call_id is None:
+        return None
+    message = state.messages.get(source.message_id)
+    return message.tools.get(source.call_id) if message else None

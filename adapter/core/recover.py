@@ -1,0 +1,250 @@
+"""After a gap, or when events stay away: the snapshot is applied, then the buffer, then acts.
+
+Lifecycle rules 18 to 20. The order matters: texts of the reads first, so that the offsets
+stand; then the events that were heard meanwhile; and only then interrupts and wakes, since
+the buffer may show that they are no longer due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from adapter.core import asks, boundary, cancel, waiting
+from adapter.core.reconcile import Judgement, Verdict, judge
+from adapter.core.settle import (
+    ended_elsewhere,
+    failed,
+    server_failed,
+    settle,
+    stopped,
+    unknown,
+)
+from adapter.core.state import CancelStep, Phase, SessionState, Turn
+from adapter.core.translate import restore
+from adapter.core.values import (
+    Arm,
+    Disarm,
+    FeedLost,
+    Outcome,
+    Output,
+    Reconcile,
+    Snapshot,
+    Stop,
+)
+from contract import events as ev
+from contract.errors import Code
+
+Hear = Callable[[ev.Event], list[Output]]
+
+_RUNNING = (Verdict.RUNNING, Verdict.LOST)
+_NOWHERE = (Verdict.WITHDRAWN, Verdict.WITHDRAWN_ELSEWHERE)
+
+
+def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
+    """A gap begins: no part is live any more, and the verdict has a deadline (rule 20)."""
+    state.offsets.hold(state.id)
+    begins = not state.gap
+    state.gap = True
+    out: list[Output] = []
+    for turn in state.turns.values():
+        turn.gaps += 1
+    if state.turns and begins:
+        out.append(Arm("gap", "gap"))
+    return out
+
+
+def gap_overdue(state: SessionState) -> list[Output]:
+    """No verdict in time: every admitted turn ends as unknown (rule 20)."""
+    out: list[Output] = []
+    for turn in reversed(list(state.turns.values())):
+        if turn.phase is Phase.SUBMITTING:
+            continue
+        if turn.cancel is not CancelStep.NONE:
+            out.extend(cancel.overdue(state, turn))
+        else:
+            why = "the connection to the OpenCode server was lost and did not come back in time"
+            out.extend(settle(state, turn, unknown(turn, why)))
+    return out
+
+
+def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]:
+    """Apply a snapshot and the events buffered since it was asked for."""
+    snapshot = given.snapshot
+    if snapshot.state == "gone":
+        return boundary.deleted(state)
+    if snapshot.state == "unauthorised":
+        return _unauthorised(state)
+    in_gap, state.gap = state.gap, False
+    for child_id, parent_id in snapshot.children:
+        state.adopt(child_id, parent_id)
+    begins = {e.inbox_id for e in given.buffer if isinstance(e, ev.InboxDelivered)}
+    before = set(state.turns)
+    again, out = _judge_all(state, snapshot, begins)
+    if in_gap:
+        out.extend(asks.resend(state, frozenset(ask.id for ask in snapshot.asks)))
+    for ask in snapshot.asks:
+        if ask.session_id == state.id or ask.session_id in state.children:
+            out.extend(asks.appeared(state, ask))
+    for form in snapshot.forms:
+        if form.session_id == state.id or form.session_id in state.children:
+            out.extend(asks.form(state, form))
+    for event in given.buffer:
+        out.extend(hear(event))
+    if snapshot.pid:
+        state.pid = snapshot.pid
+    out.extend(cancel.after_snapshot(state, snapshot))
+    out.extend(_act(state, again & set(state.turns), before))
+    return out
+
+
+def _judge_all(
+    state: SessionState, snapshot: Snapshot, begins: set[str]
+) -> tuple[set[str], list[Output]]:
+    """Judge every turn that the snapshot speaks of, in the order of their rows."""
+    position = {row.id: index for index, row in enumerate(snapshot.rows)}
+    turns = [turn for turn in state.turns.values() if turn.id in snapshot.judged]
+    turns.sort(key=lambda turn: position.get(turn.id, len(position)))
+    judgements = [(turn, judge(turn, snapshot, state.pid)) for turn in turns]
+    still = [
+        turn
+        for turn, judged in judgements
+        if judged.verdict in _RUNNING
+        and turn.id not in begins
+        and (turn.id in position or turn.phase is Phase.RUNNING)
+    ]
+    again: set[str] = set()
+    out: list[Output] = []
+    _own_rows(state, judgements)
+    for turn, judged in judgements:
+        for row in judged.segment.assistants:
+            owner = state.messages.get(row.id)
+            if owner is not None and owner.turn_id == turn.id:
+                out.extend(restore(state, turn, row))
+    state.running = [key for key in state.running if key not in snapshot.judged]
+    for turn, judged in judgements:
+        if turn in still and turn.phase is Phase.RUNNING:
+            state.running.append(turn.id)
+        elif turn in still:
+            out.extend(boundary.begin(state, turn, sharing=False))
+        elif judged.verdict in (Verdict.QUEUED, Verdict.PARKED):
+            turn.phase = Phase.WAITING
+    # The head of an answer that is shared settles last: what is open closes on its behalf.
+    for turn, judged in reversed(judgements):
+        if _needs_another(turn, judged, begins):
+            again.add(turn.id)
+            if judged.verdict is not Verdict.LOST or turn.lost_seen < 3:
+                continue
+        if turn.id in begins and judged.verdict in _NOWHERE:
+            continue
+        outcome = _outcome(turn, judged)
+        if outcome is not None:
+            out.extend(boundary.notice_of_rejection(turn) if _rejected(turn, judged) else [])
+            out.extend(settle(state, turn, outcome))
+    return again, out
+
+
+def _own_rows(state: SessionState, judgements: list[tuple[Turn, Judgement]]) -> None:
+    """A message belongs to the first of our turns whose segment holds it."""
+    for turn, judged in judgements:
+        for row in judged.segment.assistants:
+            known = state.messages.get(row.id)
+            if known is None and row.id not in state.foreign:
+                state.claim(row.id, turn)
+            elif known is not None and known.turn_id != turn.id:
+                turn.shared = True
+                state.turns[known.turn_id].shared = True
+
+
+def _needs_another(turn: Turn, judged: Judgement, begins: set[str]) -> bool:
+    """Only *lost* and *parked* need the same reading again (rule 19)."""
+    match judged.verdict:
+        case Verdict.LOST if turn.id not in begins:
+            turn.lost_seen += 1
+            return True
+        case Verdict.PARKED if turn.id not in begins:
+            turn.parked_seen += 1
+            return True
+        case _:
+            turn.lost_seen = 0
+            turn.parked_seen = 0
+            return False
+
+
+def _outcome(turn: Turn, judged: Judgement) -> Outcome | None:
+    """The end that the verdict proves; None for a turn that goes on."""
+    cancelled = turn.cancel is not CancelStep.NONE
+    match judged.verdict:
+        case Verdict.SUCCEEDED | Verdict.STEP_CAP | Verdict.REFUSED:
+            return stopped(turn, judged.stop or Stop.END_TURN)
+        case Verdict.WITHDRAWN:
+            turn.mark = "confirmed"
+            return stopped(turn, Stop.CANCELLED)
+        case Verdict.WITHDRAWN_ELSEWHERE:
+            if cancelled:
+                turn.mark = "confirmed"
+                return stopped(turn, Stop.CANCELLED)
+            return ended_elsewhere(
+                turn, "Another front end took this prompt out of the queue, or reverted it."
+            )
+        case Verdict.RESTARTED:
+            return unknown(turn, "the OpenCode server was restarted while the turn ran")
+        case Verdict.INTERRUPTED | Verdict.ABORTED:
+            return boundary.interrupted_outcome(turn, rejected=_rejected(turn, judged))
+        case Verdict.FAILED:
+            if cancelled:
+                turn.mark = "confirmed"
+                return stopped(turn, Stop.CANCELLED)
+            return server_failed(turn, judged.message)
+        case Verdict.LOST if turn.lost_seen >= 3:
+            return unknown(turn, "the server is idle and its records do not show how it ended")
+        case _:
+            return None
+
+
+def _rejected(turn: Turn, judged: Judgement) -> bool:
+    """Rule 15: an abort in the step whose permissions we refused."""
+    last = judged.segment.last
+    return (
+        judged.verdict is Verdict.ABORTED
+        and last is not None
+        and last.id in turn.rejected_in
+        and turn.cancel is CancelStep.NONE
+    )
+
+
+def _act(state: SessionState, again: set[str], before: set[str]) -> list[Output]:
+    """What is due after the buffer: wake what is parked, read again what is not decided."""
+    out: list[Output] = []
+    parked = [turn for turn in state.waiting() if turn.id in again and turn.parked_seen]
+    parked = [turn for turn in parked if turn.cancel is CancelStep.NONE]
+    if parked:
+        out.extend(waiting.wake_or_wait(parked))
+    lost = [state.turns[key] for key in again if state.turns[key].lost_seen]
+    if lost:
+        first = min(turn.lost_seen for turn in lost)
+        out.append(Arm("lost", "lost_first" if first == 1 else "lost_last"))
+    else:
+        out.append(Disarm("gap"))
+    if before and state.turns:
+        out.append(Arm("watch", "watch"))
+        out.append(Arm("quiet", "quiet"))
+    return out
+
+
+def _unauthorised(state: SessionState) -> list[Output]:
+    out: list[Output] = []
+    for turn in reversed(list(state.turns.values())):
+        out.extend(
+            settle(
+                state,
+                turn,
+                failed(
+                    turn,
+                    Code.AUTH_REQUIRED,
+                    "authentication required: the OpenCode server refused the password while "
+                    "the turn ran; what became of the turn is not known",
+                    "auth_required",
+                ),
+            )
+        )
+    return out

@@ -1,0 +1,228 @@
+"""One session's machine: everything that happens goes in, everything that follows comes out.
+
+`SessionCore.step(input)` is deterministic and does no I/O: equal inputs give equal outputs, so
+a recording replays to the same transcript. It does not know clocks, sockets or ACP; the engine
+performs the outputs in order.
+"""
+
+from __future__ import annotations
+
+from adapter.core import asks, boundary, cancel, recover, waiting
+from adapter.core.offsets import OffsetTable
+from adapter.core.settle import ended_elsewhere, settle
+from adapter.core.state import AskStep, CancelStep, Phase, SessionState, Turn
+from adapter.core.translate import translate
+from adapter.core.values import (
+    Answered,
+    Arm,
+    Cancel,
+    FeedBack,
+    FeedLost,
+    Fired,
+    Heard,
+    InboxRead,
+    Input,
+    Interrupt,
+    Left,
+    Output,
+    Posted,
+    Reconcile,
+    Replied,
+    Reply,
+    Submit,
+    Withdraw,
+    Woken,
+)
+from contract import events as ev
+
+
+class SessionCore:
+    """The turns of one root session, of every connection that prompts it."""
+
+    def __init__(self, session_id: str, offsets: OffsetTable, pid: int = 0) -> None:
+        self._state = SessionState(session_id, offsets, pid=pid)
+
+    @property
+    def session_id(self) -> str:
+        return self._state.id
+
+    @property
+    def children(self) -> frozenset[str]:
+        """Descendants that are followed."""
+        return frozenset(self._state.children)
+
+    @property
+    def turn_ids(self) -> tuple[str, ...]:
+        return tuple(self._state.turns)
+
+    def turn(self, turn_id: str) -> Turn | None:
+        """The turn in flight of that id, to look at."""
+        return self._state.turns.get(turn_id)
+
+    def busy(self, owner: int) -> bool:
+        """Whether the connection has a turn in flight here."""
+        return self._state.of_owner(owner) is not None
+
+    def tables(self) -> dict[str, int]:
+        """Sizes of what exists only for turns; all zero once every turn is settled."""
+        state = self._state
+        return {
+            "turns": len(state.turns),
+            "running": len(state.running),
+            "messages": len(state.messages),
+            "asks": sum(1 for ask in state.asks.values() if ask.turn_id is not None),
+        }
+
+    def step(self, given: Input) -> list[Output]:
+        """What follows from one input."""
+        state = self._state
+        match given:
+            case Heard(event):
+                return self._hear(event)
+            case Submit():
+                return boundary.submit(state, given)
+            case Posted():
+                return boundary.posted(state, given)
+            case Cancel(owner):
+                return cancel.asked(state, owner)
+            case Answered():
+                return asks.answered(state, given)
+            case Replied():
+                return asks.replied(state, given)
+            case FeedLost():
+                return recover.feed_lost(state, given)
+            case FeedBack():
+                needs = state.gap and (state.turns or state.loose_cancel or state.asks)
+                if not needs:
+                    state.gap = False
+                return [waiting.look(state)] if needs else []
+            case Reconcile():
+                return recover.reconcile(state, given, self._hear)
+            case InboxRead():
+                return waiting.inbox_read(state, given) if not state.gap else []
+            case Woken():
+                return waiting.woken(state, given)
+            case Fired(timer):
+                return self._fired(timer)
+            case Left():
+                return self._left(given)
+
+    def _hear(self, event: ev.Event) -> list[Output]:
+        state = self._state
+        state.heard += 1
+        if isinstance(event, ev.SessionCreated):
+            if event.parent_id is not None:
+                state.adopt(event.session_id, event.parent_id)
+            return []
+        if event.session_id != state.id:
+            return self._hear_child(event)
+        match event:
+            case ev.InboxEnqueued():
+                state.note_kind(event.inbox_id, event.item.type)
+                return []
+            case ev.InboxDelivered():
+                return boundary.delivered(state, event.inbox_id)
+            case ev.InboxCancelled():
+                return boundary.withdrawn(state, event.inbox_id)
+            case ev.ExecutionStarted():
+                state.delivered_any = False
+                return []
+            case ev.ExecutionSucceeded() | ev.ExecutionFailed() | ev.ExecutionInterrupted():
+                return boundary.execution_ended(state, event)
+            case ev.SessionDeleted():
+                return boundary.deleted(state)
+            case ev.UsageUpdated():
+                state.cost = event.cost
+                return []
+            case ev.StepEnded():
+                return boundary.step_ended(state, event)
+            case ev.StepFailed():
+                boundary.step_failed(state, event)
+                return []
+            case ev.StepStarted():
+                boundary.step_started(state, event)
+                return translate(state, event)
+            case ev.RetryScheduled():
+                boundary.retrying(state, event)
+                return translate(state, event)
+            case ev.ToolSuccess() | ev.ToolFailed():
+                over = asks.tool_over(state, event.message_id, event.call_id)
+                return translate(state, event) + over
+            case ev.MessageEvent():
+                return translate(state, event)
+            case _:
+                return self._hear_ask(event)
+
+    def _hear_child(self, event: ev.Event) -> list[Output]:
+        """Of a descendant only its asks and forms matter to a turn."""
+        if event.session_id not in self._state.children:
+            return []
+        match event:
+            case ev.ToolSuccess() | ev.ToolFailed():
+                return asks.tool_over(self._state, event.message_id, event.call_id)
+            case _:
+                return self._hear_ask(event)
+
+    def _hear_ask(self, event: ev.Event) -> list[Output]:
+        match event:
+            case ev.PermissionAsked():
+                return asks.appeared(self._state, event.ask)
+            case ev.PermissionReplied():
+                return asks.gone(self._state, event.request_id)
+            case ev.FormCreated():
+                return asks.form(self._state, event.form)
+            case _:
+                return []
+
+    def _fired(self, timer: str) -> list[Output]:
+        state = self._state
+        name, _, key = timer.partition(":")
+        match name:
+            case "cancel":
+                turn = state.turns.get(key)
+                return cancel.overdue(state, turn) if turn else []
+            case "parked" | "ahead" | "watch":
+                if not state.waiting() or state.gap:
+                    return []
+                rearm: list[Output] = [Arm("watch", "watch")] if name == "watch" else []
+                return waiting.check() + rearm
+            case "quiet":
+                return self._quiet()
+            case "lost":
+                return [waiting.look(state)] if state.turns and not state.gap else []
+            case "gap":
+                return recover.gap_overdue(state)
+            case "unattended":
+                return asks.unattended(state, key)
+            case _:
+                return []
+
+    def _quiet(self) -> list[Output]:
+        """Rule 7: a running turn without an event for a while is checked against the reads."""
+        state = self._state
+        if not state.running:
+            return []
+        silent = state.heard == state.heard_at_check
+        state.heard_at_check = state.heard
+        out: list[Output] = [Arm("quiet", "quiet")]
+        return [waiting.look(state), *out] if silent and not state.gap else out
+
+    def _left(self, given: Left) -> list[Output]:
+        """A client that left: stop or withdraw its turn, or deny its asks, and go."""
+        state = self._state
+        turn = state.of_owner(given.owner)
+        if turn is None:
+            return []
+        out: list[Output] = []
+        if given.interrupt:
+            if turn.phase is Phase.RUNNING and turn.cancel is not CancelStep.STOPPING:
+                out.append(Interrupt(turn.id))
+            elif turn.phase is not Phase.RUNNING:
+                out.append(Withdraw(turn.id))
+            turn.cancel = CancelStep.STOPPING
+            turn.mark = "confirmed"
+        else:
+            for ask_id, ask in state.asks.items():
+                if ask.turn_id == turn.id and ask.step in (AskStep.SHOWN, AskStep.HELD):
+                    out.append(Reply(ask.ask.session_id, ask_id, "reject"))
+        return out + settle(state, turn, ended_elsewhere(turn, "The client left."))

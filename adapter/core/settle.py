@@ -1,0 +1,156 @@
+"""The only way out of a turn (lifecycle rule 8).
+
+`settle` clears what belongs to one turn: its pending entry, cancellation mark, offsets, open
+tools, asks. Once, and nothing of another turn or session. Only `loose_cancel`, the id of a
+cancel that the server has not confirmed, outlives it until its end is seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.core.state import AskStep, CancelStep, SessionState, Turn
+from adapter.core.values import (
+    Disarm,
+    Outcome,
+    Output,
+    Settled,
+    Stop,
+    ToolStatus,
+    WithdrawAsk,
+)
+from contract.errors import Code, say
+
+
+def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
+    """Remove the turn and answer it. Nothing happens for a turn that is settled already.
+
+    Updates that close what is open (tools, asks) precede the answer.
+    """
+    if state.turns.get(turn.id) is not turn:
+        return []
+    out: list[Output] = []
+    owned = frozenset(key for key, message in state.messages.items() if message.turn_id == turn.id)
+    successor = next((key for key in state.running if key != turn.id), None)
+    for key in owned:
+        message = state.messages[key]
+        for tool in message.open_tools():
+            out.append(
+                replace(
+                    tool,
+                    owner=turn.owner,
+                    first=False,
+                    status=ToolStatus.FAILED,
+                    error=_why_open(outcome),
+                )
+            )
+        if successor is None:
+            del state.messages[key]
+            state.disown(key)
+        else:
+            # A turn that leaves while another of ours shares its answer hands the answer on.
+            message.turn_id = successor
+    if successor is None:
+        state.offsets.forget(state.id, owned)
+    for ask_id, ask in list(state.asks.items()):
+        if ask.turn_id == turn.id and ask.step is not AskStep.REPLYING:
+            del state.asks[ask_id]
+            if ask.step is AskStep.SHOWN:
+                out.append(WithdrawAsk(ask_id))
+        elif ask.turn_id == turn.id:
+            ask.turn_id = None
+    if turn.cancel is CancelStep.STOPPING and outcome.cancel != "confirmed":
+        state.loose_cancel = turn.id
+    if turn.id in state.running:
+        state.running.remove(turn.id)
+    del state.turns[turn.id]
+    out.append(Disarm(f"cancel:{turn.id}"))
+    out.append(Disarm(f"ahead:{turn.id}"))
+    if not state.turns:
+        out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost"))
+    out.append(Settled(turn.owner, outcome))
+    return out
+
+
+def stopped(turn: Turn, stop: Stop, reason: str = "") -> Outcome:
+    """An outcome with a stop reason."""
+    return _audit(turn, Outcome(turn.id, stop=stop, reason=reason))
+
+
+def failed(
+    turn: Turn,
+    code: Code,
+    message: str,
+    reason: str,
+    *,
+    admitted: bool | None = True,
+    retry_safe: bool = False,
+) -> Outcome:
+    """An outcome with an error: one sentence that says what happened and what to do."""
+    return _audit(
+        turn,
+        Outcome(
+            turn.id,
+            code=int(code),
+            message=say(message),
+            reason=reason,
+            admitted=admitted,
+            retry_safe=retry_safe,
+        ),
+    )
+
+
+def server_failed(turn: Turn, message: str) -> Outcome:
+    """The server failed the turn: safe to retry only if no tool of it ran."""
+    text = message or "the server gave no reason"
+    if turn.tool_ran:
+        return failed(
+            turn,
+            Code.FAILED_AFTER_TOOL,
+            f"The turn failed after a tool had run: {text}. Look at what the tool did before "
+            "you prompt again.",
+            "failed_after_tool",
+        )
+    return failed(
+        turn,
+        Code.INTERNAL,
+        f"The turn failed: {text}. No tool had run; it is safe to retry.",
+        "failed",
+        retry_safe=True,
+    )
+
+
+def unknown(turn: Turn, why: str, *, admitted: bool | None = True) -> Outcome:
+    """What became of the turn is not known; nobody may retry it blindly."""
+    return failed(
+        turn,
+        Code.UNKNOWN_OUTCOME,
+        f"The outcome of this turn is not known: {why}. It may have changed files; look at "
+        "the session before you prompt again.",
+        "unknown",
+        admitted=admitted,
+    )
+
+
+def ended_elsewhere(turn: Turn, what: str) -> Outcome:
+    """Another front end stopped, withdrew or deleted."""
+    return failed(turn, Code.ENDED_ELSEWHERE, what, "ended_elsewhere")
+
+
+def _audit(turn: Turn, outcome: Outcome) -> Outcome:
+    return replace(
+        outcome,
+        gaps=turn.gaps,
+        recovered=turn.recovered,
+        shared=turn.shared,
+        cancel=turn.mark,
+        tokens=turn.tokens,
+    )
+
+
+def _why_open(outcome: Outcome) -> str:
+    if outcome.stop is Stop.CANCELLED:
+        return "Stopped by the cancel of the turn."
+    if outcome.code == Code.UNKNOWN_OUTCOME:
+        return "What became of this tool call is not known."
+    return "The turn ended before this tool call did."

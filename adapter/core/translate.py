@@ -1,0 +1,198 @@
+"""Events of the assistant's messages to updates for the client (lifecycle rules 9 and 10).
+
+Only messages that a turn of ours owns are translated; the offsets decide what text is new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.core.offsets import Kind, Part
+from adapter.core.state import Message, SessionState, Turn
+from adapter.core.values import Chunk, Notice, Output, Tool, ToolStatus, Usage
+from contract import events as ev
+from contract.reads import AssistantRow, ReasoningPart, TextPart, ToolPart
+from contract.shapes import ToolContent
+
+_DONE = (ToolStatus.COMPLETED, ToolStatus.FAILED)
+
+
+def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
+    """The updates that follow from one event of a message; none for a foreign message."""
+    message = state.message_of(event.message_id)
+    if message is None:
+        return []
+    turn = state.turns[message.turn_id]
+    match event:
+        case ev.TextStarted() | ev.ReasoningStarted():
+            state.offsets.started(state.id, _part(event))
+            return []
+        case ev.TextDelta() | ev.ReasoningDelta():
+            text = state.offsets.delta(state.id, _part(event), event.delta)
+            return _chunk(turn, message, _part(event), text)
+        case ev.TextEnded() | ev.ReasoningEnded():
+            text = state.offsets.full(state.id, _part(event), event.text)
+            recovered = turn.gaps > 0
+            if recovered:
+                turn.recovered += len(text)
+            return _chunk(turn, message, _part(event), text, recovered=recovered)
+        case ev.ToolEvent():
+            return _tool_event(turn, message, event)
+        case ev.StepStarted():
+            if event.model is not None:
+                message.model = event.model.key
+            return []
+        case ev.RetryScheduled():
+            return [_retry(turn, event)]
+        case _:
+            return []
+
+
+def usage(state: SessionState, turn: Turn, step: ev.StepEnded) -> list[Output]:
+    """Context in use after a step. The cost is the session's so far plus this step's."""
+    turn.spend(step.tokens)
+    if step.tokens is None:
+        return []
+    cost = state.cost + (step.cost or 0.0) if state.cost is not None else step.cost
+    message = state.messages.get(step.message_id)
+    model = message.model if message else None
+    return [Usage(turn.owner, model, step.tokens.total, cost)]
+
+
+def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
+    """What a read shows of a message and the client lacks: text first, then tools, in order.
+
+    An empty text is a part still open (facts, section 7: partial text is never readable): it
+    stays held until its full text is there.
+    """
+    message = state.messages.get(row.id)
+    if message is None:
+        if row.id in state.foreign:
+            return []
+        message = state.claim(row.id, turn)
+    if message.turn_id != turn.id:
+        return []
+    if row.model is not None:
+        message.model = row.model.key
+    out: list[Output] = []
+    ordinals: dict[Kind, int] = {"text": 0, "reasoning": 0}
+    for part in row.content:
+        if isinstance(part, TextPart | ReasoningPart):
+            key = Part(row.id, part.type, ordinals[part.type])
+            ordinals[part.type] += 1
+            if part.text:
+                text = state.offsets.full(state.id, key, part.text)
+                turn.recovered += len(text)
+                out.extend(_chunk(turn, message, key, text, recovered=True))
+        elif isinstance(part, ToolPart):
+            out.extend(_restore_tool(turn, message, row.id, part))
+    return out
+
+
+def _part(event: ev.PartEvent) -> Part:
+    kind: Kind = (
+        "reasoning"
+        if isinstance(event, ev.ReasoningStarted | ev.ReasoningDelta | ev.ReasoningEnded)
+        else "text"
+    )
+    return Part(event.message_id, kind, event.ordinal)
+
+
+def _chunk(
+    turn: Turn, message: Message, part: Part, text: str, *, recovered: bool = False
+) -> list[Output]:
+    if not text:
+        return []
+    return [Chunk(turn.owner, part.message_id, part.kind, text, message.retry_of, recovered)]
+
+
+def _retry(turn: Turn, event: ev.RetryScheduled) -> Notice:
+    return Notice(
+        turn.owner,
+        "retry",
+        f"The model's provider failed and is tried again (attempt {event.attempt}): "
+        f"{event.error.message}",
+        {"attempt": event.attempt, "at": event.at, "error": event.error.type},
+    )
+
+
+def _tool_event(turn: Turn, message: Message, event: ev.ToolEvent) -> list[Output]:
+    """A tool moves forward only: an event at or behind what the client has changes nothing."""
+    known = message.tools.get(event.call_id)
+    if known is not None and known.status in _DONE:
+        return []
+    tool = known or Tool(turn.owner, event.message_id, event.call_id, "tool", ToolStatus.PENDING)
+    match event:
+        case ev.ToolInputStarted():
+            if known is not None:
+                return []
+            tool = replace(tool, name=event.name)
+        case ev.ToolCalled():
+            tool = replace(tool, status=ToolStatus.IN_PROGRESS, input=event.input)
+        case ev.ToolProgress():
+            tool = replace(
+                tool,
+                status=ToolStatus.IN_PROGRESS,
+                metadata={**(tool.metadata or {}), **event.metadata},
+            )
+        case ev.ToolSuccess():
+            turn.tool_ran = True
+            tool = replace(
+                tool,
+                status=ToolStatus.COMPLETED,
+                content=event.content,
+                metadata=event.metadata,
+            )
+        case ev.ToolFailed():
+            tool = replace(
+                tool,
+                status=ToolStatus.FAILED,
+                error=event.error.message,
+                metadata=event.metadata,
+            )
+        case _:
+            return []
+    if tool.status is ToolStatus.IN_PROGRESS:
+        turn.tool_ran = True
+    return _put(turn, message, known, tool)
+
+
+def _restore_tool(turn: Turn, message: Message, message_id: str, part: ToolPart) -> list[Output]:
+    known = message.tools.get(part.id)
+    if known is not None and known.status in _DONE:
+        return []
+    state = part.state
+    content: tuple[ToolContent, ...] | None = None
+    error = None
+    match state.status:
+        case "completed":
+            status, content = ToolStatus.COMPLETED, state.content
+        case "error":
+            status = ToolStatus.FAILED
+            error = state.error.message if state.error else "The tool failed."
+        case "running":
+            status = ToolStatus.IN_PROGRESS
+        case _:
+            status = ToolStatus.PENDING
+    if status is not ToolStatus.PENDING:
+        turn.tool_ran = True
+    tool = Tool(
+        turn.owner,
+        message_id,
+        part.id,
+        part.name,
+        status,
+        input=state.input if isinstance(state.input, dict) else (known.input if known else None),
+        content=content,
+        metadata=state.metadata,
+        error=error,
+    )
+    if known is not None and known.status is status and known.input == tool.input:
+        return []
+    return _put(turn, message, known, tool)
+
+
+def _put(turn: Turn, message: Message, known: Tool | None, tool: Tool) -> list[Output]:
+    tool = replace(tool, owner=turn.owner, first=known is None)
+    message.tools[tool.call_id] = tool
+    return [tool]

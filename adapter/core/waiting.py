@@ -1,0 +1,101 @@
+"""Turns that are admitted and not delivered (lifecycle rules 4 and 5).
+
+They wait without a deadline, and say for what. An execution's end decides nothing for them;
+a turn that is in the inbox of an idle session in two readings is parked, and is woken.
+"""
+
+from __future__ import annotations
+
+from adapter.core.state import CancelStep, Phase, SessionState, Turn
+from adapter.core.values import (
+    Arm,
+    InboxRead,
+    Notice,
+    Output,
+    ReadInbox,
+    TakeSnapshot,
+    Wake,
+    Withdraw,
+    Woken,
+)
+
+
+def look(state: SessionState) -> TakeSnapshot:
+    """Ask for the reads of this session, to judge every admitted turn by them."""
+    judged = [turn for turn in state.turns.values() if turn.phase is not Phase.SUBMITTING]
+    needed = {turn.id for turn in judged}
+    if state.loose_cancel is not None:
+        needed.add(state.loose_cancel)
+    return TakeSnapshot(frozenset(needed))
+
+
+def inbox_read(state: SessionState, reading: InboxRead) -> list[Output]:
+    """A reading of `/inbox`, then `/active`."""
+    out: list[Output] = []
+    missing = False
+    for turn in state.waiting():
+        if turn.cancel is not CancelStep.NONE:
+            continue
+        if turn.id not in reading.inbox:
+            missing = True
+            continue
+        if reading.active:
+            turn.parked_seen = 0
+            out.extend(_tell(turn, _ahead(reading, turn.id)))
+        else:
+            turn.parked_seen += 1
+    if missing:
+        out.append(look(state))
+    parked = [
+        turn for turn in state.waiting() if turn.parked_seen and turn.cancel is CancelStep.NONE
+    ]
+    if parked:
+        out.extend(wake_or_wait(parked))
+    return out
+
+
+def wake_or_wait(parked: list[Turn]) -> list[Output]:
+    """Seen parked once: look again. Twice: wake the oldest, the others follow behind it."""
+    oldest = parked[0]
+    if oldest.parked_seen < 2:
+        return [Arm("parked", "parked")]
+    for turn in parked:
+        turn.parked_seen = 0
+    requeue = oldest.steered
+    oldest.steered = True
+    return [Wake(oldest.id, requeue), Arm("watch", "watch")]
+
+
+def woken(state: SessionState, given: Woken) -> list[Output]:
+    """409: the item was no longer pending, so the reads decide."""
+    turn = state.turns.get(given.turn_id)
+    if turn is None or turn.phase is not Phase.WAITING or given.pending:
+        return []
+    return [look(state)]
+
+
+def failed_in_inbox(state: SessionState, message: str) -> list[Output]:
+    """An execution failed before anything was delivered: the oldest turn is what failed."""
+    waiting = state.waiting()
+    if not waiting or waiting[0].cancel is not CancelStep.NONE:
+        return []
+    waiting[0].failed_in_inbox = message
+    return [Withdraw(waiting[0].id)]
+
+
+def check() -> list[Output]:
+    return [ReadInbox()]
+
+
+def _ahead(reading: InboxRead, turn_id: str) -> str:
+    before = reading.inbox.index(turn_id)
+    if before:
+        return f"a running turn and {before} queued prompt{'s' if before > 1 else ''}"
+    return "a running turn"
+
+
+def _tell(turn: Turn, what: str) -> list[Output]:
+    if turn.waits_for == what:
+        return []
+    turn.waits_for = what
+    return [Notice(turn.owner, "waiting", f"This prompt waits for {what} of this session.", {})]
