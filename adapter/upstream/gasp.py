@@ -1,0 +1,80 @@
+"""The last word on leaving: interrupts and withdrawals whose answers nobody waits for.
+
+The server carries out an interrupt whose socket is closed at once (OpenCode facts, later
+experiments 14), so that an adapter whose client left is gone within `LIMIT` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from adapter.upstream.credentials import Credential
+from contract.routes import INBOX_DELETE, INTERRUPT, Route, url
+
+# Seconds for all writes together.
+LIMIT: Final = 0.2
+# At most this many writes; the rest is left to run.
+MAX_WRITES: Final = 256
+
+
+async def last_gasp(
+    base_url: str,
+    credential: Credential | None,
+    *,
+    interrupts: Iterable[str] = (),
+    withdrawals: Iterable[tuple[str, str]] = (),
+    limit: float = LIMIT,
+) -> int:
+    """Writes one request a session to interrupt, and one a (session, message) to withdraw.
+
+    Returns how many were written whole; nothing is known of their effect. Raises `ValueError`
+    for an id outside the grammar and nothing else.
+    """
+    requests = [_request(base_url, credential, INTERRUPT, sessionID=one) for one in interrupts]
+    requests += [
+        _request(base_url, credential, INBOX_DELETE, sessionID=session, inboxID=message)
+        for session, message in withdrawals
+    ]
+    if not requests:
+        return 0
+    writes = [asyncio.create_task(_write(base_url, data)) for data in requests[:MAX_WRITES]]
+    try:
+        await asyncio.wait(writes, timeout=limit)
+    finally:
+        for write in writes:
+            write.cancel()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    return sum(1 for result in results if result is None)
+
+
+def _request(base_url: str, credential: Credential | None, route: Route, **ids: str) -> bytes:
+    head = [
+        f"{route.method} {url(route, **ids)} HTTP/1.1",
+        f"Host: {urlsplit(base_url).netloc}",
+        "Content-Length: 0",
+        "Connection: close",
+    ]
+    if credential is not None:
+        head.append(f"Authorization: {credential.header()}")
+    return ("\r\n".join(head) + "\r\n\r\n").encode("ascii")
+
+
+async def _write(base_url: str, data: bytes) -> None:
+    parts = urlsplit(base_url)
+    secure = parts.scheme == "https"
+    _, writer = await asyncio.open_connection(
+        parts.hostname,
+        parts.port or (443 if secure else 80),
+        ssl=ssl.create_default_context() if secure else None,
+    )
+    try:
+        writer.write(data)
+        await writer.drain()
+    finally:
+        writer.close()
+    # A loop may keep small writes until it turns; a closed transport has written them.
+    await writer.wait_closed()
