@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.support.processes import processes_of_home
+from tests.support.proxy import Proxy
 from tests.support.real_server import real_server
 from tests.support.waiting import until
 
@@ -104,3 +105,23 @@ async def test_a_killed_server_comes_back_and_leaves_nothing_behind(tmp_path: Pa
         async with server.client() as client:
             assert (await client.get(f"/api/session/{session}")).status_code == 200
     assert processes_of_home(server.home) == []
+
+
+async def test_the_proxy_is_transparent_to_it(tmp_path: Path) -> None:
+    async with real_server(tmp_path, {"shell": "ask"}) as server, Proxy(server.url) as proxy:
+        auth = httpx.BasicAuth(server.username, server.password)
+        async with httpx.AsyncClient(base_url=proxy.url, auth=auth) as client:
+            session = await new_session(client, server.project)
+            cut = proxy.cut_feed(after=1, containing="permission.asked")
+            with pytest.raises(httpx.RemoteProtocolError):
+                async with client.stream("GET", "/api/event") as feed:
+                    await prompt(client, session, '@@tool shell {"command":"true"} || text 1@@')
+                    async for _ in feed.aiter_lines():
+                        pass
+            assert cut.done.is_set()
+            ask = await permission(client, session)
+            reply = f"/api/session/{session}/permission/{ask['id']}/reply"
+            assert (await client.post(reply, json={"decision": "once"})).status_code == 204
+            assert text_of(await answer(client, session)) == "w0 "
+            assert (await client.get("/api/info", auth=("opencode", "wrong"))).status_code == 401
+            assert (await client.get("/", auth=("opencode", "wrong"))).status_code == 200
