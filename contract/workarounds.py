@@ -1,0 +1,96 @@
+"""What the adapter does only because of how OpenCode 2.0.15 behaves, and when it can go.
+
+Each entry says why, where the behaviour was seen, what the workaround cannot do, how the state is
+set right when it fails, and what makes it superfluous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Workaround:
+    name: str
+    rationale: str
+    source: str
+    limits: str
+    reconciliation: str
+    removal: str
+
+
+WORKAROUNDS: Final = (
+    Workaround(
+        name="probe with resume:false",
+        rationale="A duplicate POST wakes the session and writes a success that never was.",
+        source="facts, section 1 (idempotency) and section 7 (false success)",
+        limits="An item that was admitted by the probe is parked until it is woken.",
+        reconciliation="Inbox, then active: parked items are woken by the PATCH.",
+        removal="A duplicate of a known id has no effect, or the server has a lookup by id.",
+    ),
+    Workaround(
+        name="wake by PATCH to steer",
+        rationale="Items queued before an interrupt or a restart never run by themselves.",
+        source="later experiments 3 and 4",
+        limits="Two items woken together get one answer, so only the oldest is woken.",
+        reconciliation="409 means that it is no longer pending: the reads decide.",
+        removal="The server resumes its inbox, or offers a wake without a change of delivery.",
+    ),
+    Workaround(
+        name="reads after every end of the feed",
+        rationale="The feed replays nothing, and a slow reader's stream ends as a clean EOF.",
+        source="facts, section 2",
+        limits="Text of a part that still runs cannot be read until the part ends.",
+        reconciliation="The verdict table; what no row proves is an unknown outcome.",
+        removal="The feed takes Last-Event-ID, or the session log carries its events.",
+    ),
+    Workaround(
+        name="polling a fresh catalogue",
+        rationale="Agents and models of a directory that boots are empty lists with status 200.",
+        source="facts, section 9",
+        limits="A server without any model costs the first session of a directory the deadline.",
+        reconciliation="Events that say that a list changed invalidate what was read.",
+        removal="The lists wait for the boot, or their answer says that it is not over.",
+    ),
+    Workaround(
+        name="line filter and limit before the decoder",
+        rationale="Every subscriber gets all sessions, and the echo of a prompt of any size.",
+        source="facts, sections 1 and 2; later experiments 17",
+        limits="An event of ours over the limit is a gap, not an event.",
+        reconciliation="The gap's reads carry the full texts.",
+        removal="The feed takes a filter by session.",
+    ),
+    Workaround(
+        name="lone surrogates become U+FFFD",
+        rationale="The server stores and echoes them, and strict JSON decoders refuse them.",
+        source="later experiments 16",
+        limits="Such a character of a model or a prompt is not kept.",
+        reconciliation="Sent and echoed text are compared after the same replacement.",
+        removal="The server refuses or replaces them itself.",
+    ),
+    Workaround(
+        name="idle connections of 4 s",
+        rationale="The server closes an idle connection after 5 s, in the middle of a request too.",
+        source="facts, section 8",
+        limits="A request that meets the close is ambiguous all the same.",
+        reconciliation="Reads are repeated; a prompt is probed with its own id.",
+        removal="The server announces its keep-alive time or keeps idle connections longer.",
+    ),
+    Workaround(
+        name="an interrupt is sent once",
+        rationale="It names a session and not a turn: a second one stops the successor.",
+        source="later experiments 6 and 24",
+        limits="Near the end of a turn even one interrupt can stop the next turn.",
+        reconciliation="A turn of ours that was stopped so is told that it ended elsewhere.",
+        removal="An interrupt takes the id of the prompt that it means.",
+    ),
+    Workaround(
+        name="the key of a model is never read",
+        rationale="The list of models holds the provider's key in clear text.",
+        source="facts, section 9",
+        limits="None: the fields are not part of the contract's shapes.",
+        reconciliation="Not needed.",
+        removal="The list does not hold it.",
+    ),
+)
