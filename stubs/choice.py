@@ -54,10 +54,10 @@ def choose(session: str, messages: Sequence[Mapping[str, Any]], has_tools: bool)
         return Choice(NO_SCRIPT.step(0))
     script = find_script(text_of(messages[holder]))
     assert script is not None
+    # A last message of the assistant is no answer: OpenCode words the step cap so.
     index = sum(
-        message.get("role") == "assistant" and not _is_retried(messages, at)
-        for at, message in enumerate(messages)
-        if at > holder
+        messages[at].get("role") == "assistant" and not _is_retried(messages, at)
+        for at in range(holder + 1, len(messages) - 1)
     )
     scripts_before = sum(_is_scripted(message) for message in messages[:holder])
     source = hashlib.sha256(script.source.encode("utf-8", "surrogatepass")).hexdigest()

@@ -36,6 +36,10 @@ def test_the_answers_since_the_script_count() -> None:
     assert text(user(SCRIPT), *[call(), TOOL_RESULT] * 3) == PAST_END_TEXT
 
 
+def test_the_note_of_a_step_cap_is_no_answer() -> None:
+    assert text(user(SCRIPT), call(), TOOL_RESULT, answer("MAXIMUM STEPS REACHED")) == "w0 "
+
+
 def test_a_prompt_steered_into_a_turn_does_not_disturb_its_script() -> None:
     assert text(user(SCRIPT), call(), TOOL_RESULT, user("by the way")) == "w0 "
 
