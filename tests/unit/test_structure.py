@@ -37,7 +37,8 @@ CORE: Final = modules("adapter.core")
 MAY_IMPORT: Final = (
     ("contract", ("contract",)),
     ("adapter.core", ("contract", "adapter.core")),
-    ("adapter.acp", ("contract", "adapter.acp")),
+    # Updates are built from what core puts out, so its plain values are known there too.
+    ("adapter.acp", ("contract", "adapter.acp", "adapter.core.values")),
     ("adapter.upstream", ("contract", "adapter.upstream")),
     ("adapter", ("contract", "adapter")),
     ("stubs", ("contract", "stubs")),
