@@ -1,0 +1,120 @@
+"""The command as a process: flags, exit codes, and what may appear on stdout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from adapter.flags import HELP, UsageError, parse_flags
+from adapter.options import Options
+from contract.version import VERSION
+
+DEADLINE = 30
+
+
+def run(*arguments: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "adapter.cli", *arguments],
+        input=said,
+        capture_output=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        ([], Options()),
+        (["--server", "http://[::1]:1"], Options(server="http://[::1]:1")),
+        (["--server=https://h/a@b?c=@"], Options(server="https://h/a@b?c=@")),
+        (["--password-file", "f", "--no-daemon"], Options(password_file="f", daemon="never")),
+        (["--log-level=debug"], Options(log_level="debug")),
+        (["--log-level", "debug", "--log-level", "error"], Options(log_level="error")),
+    ],
+)
+def test_flags(argv: list[str], options: Options) -> None:
+    assert parse_flags(argv) == options
+
+
+BAD = [
+    ["--nope"],
+    ["word"],
+    ["--server"],
+    ["--server", "--no-daemon"],
+    ["--server="],
+    ["--server", "localhost:4096"],
+    ["--server", "ftp://h"],
+    ["--server", "http://"],
+    ["--server", "http://user:hush@h"],
+    ["--server", "HTTP://hush@h"],
+    ["--password", "hush"],
+    ["--password=hush"],
+    ["--nope=hush"],
+    ["--log-level", "loud"],
+    ["--no-daemon=1"],
+]
+
+
+@pytest.mark.parametrize("argv", BAD, ids=" ".join)
+def test_a_bad_command_line_is_one_sentence_without_secrets(argv: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_flags(argv)
+    assert "\n" not in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_bad_start_says_so_on_stderr_alone() -> None:
+    ran = run("--nope")
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr.startswith(b"opencode-acp: ")
+    assert ran.stderr.count(b"\n") == 1
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout == f"opencode-acp {VERSION}\n".encode()
+    assert run("--help").stdout == HELP.encode()
+
+
+def test_no_client_at_all_is_a_quiet_end() -> None:
+    ran = run()
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+CRASH = """
+import os, sys
+from adapter.acp.descriptors import reserve_stdout
+sink = reserve_stdout()
+os.write(1, b"descriptor 1\\n")
+print("print")
+os.write(sink, b"acp\\n")
+assert not os.get_inheritable(sink)
+raise RuntimeError("crash")
+"""
+
+
+def test_stdout_carries_acp_only_even_in_a_crash() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", CRASH], capture_output=True, timeout=DEADLINE, check=False
+    )
+    assert ran.stdout == b"acp\n"
+    for text in (b"descriptor 1", b"print", b"RuntimeError: crash"):
+        assert text in ran.stderr
+
+
+def test_closed_standard_descriptors_are_no_trap() -> None:
+    code = "from adapter.acp.descriptors import reserve_stdout as r; import os; os.write(r(), b'a')"
+    read, write = os.pipe()
+    try:
+        command = f'exec {sys.executable} -c "{code}" 2>&- <&-'
+        ran = subprocess.run(
+            ["/bin/sh", "-c", command], stdout=write, timeout=DEADLINE, check=False
+        )
+        assert ran.returncode == 0
+        assert os.read(read, 10) == b"a"
+    finally:
+        os.close(read)
+        os.close(write)
