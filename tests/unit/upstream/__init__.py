@@ -1,0 +1,1 @@
+"""Tests of the back: HTTP, the feed, credentials, the catalogue."""
