@@ -254,7 +254,7 @@ async def test_rows_have_their_types(server: Server) -> None:
 
 @respx.mock
 async def test_a_row_of_another_shape_names_the_field_and_not_the_value(server: Server) -> None:
-    raw = {"id": "msg_1", "type": "user", "text": ["sEcret"]}
+    raw: dict[str, object] = {"id": "msg_1", "type": "user", "text": ["sEcret"]}
     respx.get(f"{SESSION}/message").mock(side_effect=Pages([raw]))
     with pytest.raises(ShapeMismatch, match="text") as caught:
         await server.rows_since("ses_a", None)

@@ -130,7 +130,12 @@ async def test_broken_connections(
 async def test_a_read_is_tried_again_with_growing_pauses(
     transport: Transport, pauses: Pauses
 ) -> None:
-    failures = [httpx.ConnectError("x"), httpx.Response(500), httpx.ReadError("x"), OK]
+    failures: list[httpx.Response | Exception] = [
+        httpx.ConnectError("x"),
+        httpx.Response(500),
+        httpx.ReadError("x"),
+        OK,
+    ]
     route = respx.get(INFO).mock(side_effect=failures)
     assert (await transport.call(routes.INFO)).status == 200
     assert route.call_count == 4
