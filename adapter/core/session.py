@@ -29,6 +29,7 @@ from adapter.core.values import (
     Reconcile,
     Replied,
     Reply,
+    ServerSeen,
     Submit,
     Withdraw,
     Woken,
@@ -54,6 +55,12 @@ class SessionCore:
     @property
     def turn_ids(self) -> tuple[str, ...]:
         return tuple(self._state.turns)
+
+    @property
+    def admitted_ids(self) -> frozenset[str]:
+        """Turns that the server has: those that a snapshot can judge."""
+        turns = self._state.turns.values()
+        return frozenset(turn.id for turn in turns if turn.phase is not Phase.SUBMITTING)
 
     def turn(self, turn_id: str) -> Turn | None:
         """The turn in flight of that id, to look at."""
@@ -94,8 +101,13 @@ class SessionCore:
             case FeedBack():
                 needs = state.gap and (state.turns or state.loose_cancel or state.asks)
                 if not needs:
-                    state.gap = False
+                    state.gap, state.pid = False, 0
                 return [waiting.look(state)] if needs else []
+            case ServerSeen(pid):
+                # The pid that a running turn was delivered on stays until its verdict.
+                if not state.running:
+                    state.pid = pid
+                return []
             case Reconcile():
                 return recover.reconcile(state, given, self._hear)
             case InboxRead():

@@ -71,6 +71,10 @@ class Turn:
     waits_for: str = ""
     mark: CancelMark | None = None
 
+    @property
+    def cancel_asked(self) -> bool:
+        return self.cancel is not CancelStep.NONE
+
     def spend(self, tokens: Tokens | None) -> None:
         """Add a step's tokens to the turn's."""
         if tokens is None:

@@ -99,6 +99,13 @@ class FeedBack:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """The process id of the server that the feed is connected to."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """`session/cancel` or `$/cancel_request` from the owner of a turn."""
 
@@ -187,6 +194,7 @@ Input = (
     | Heard
     | FeedLost
     | FeedBack
+    | ServerSeen
     | Cancel
     | Left
     | Answered

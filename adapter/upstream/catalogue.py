@@ -83,6 +83,10 @@ class Catalogues:
         load = self._loads.get(directory) or self._start(directory)
         return await asyncio.shield(load)
 
+    def kept(self, directory: str) -> Catalogue | None:
+        """What is known of a directory without asking; None before a complete load."""
+        return self._kept.get(directory)
+
     def invalidate(self, directory: str | None = None) -> None:
         """Forgets one directory, or all; the result of a load under way is not kept either."""
         if directory is None:

@@ -212,17 +212,20 @@ class Server:
 
     # Messages
 
-    async def rows_since(
-        self, session_id: str, anchor_id: str | None, bound: int = 1000
-    ) -> tuple[AnyRow, ...]:
-        """Rows from the anchor on, oldest first; without it all rows read, at most `bound`.
+    async def rows_back_to(
+        self, session_id: str, anchors: frozenset[str], bound: int = 1000
+    ) -> tuple[tuple[AnyRow, ...], bool]:
+        """(rows, oldest first, from the oldest anchor on; whether they are complete).
 
-        A page that is too large to be read is asked for in smaller ones.
+        Read from the newest backwards until every anchor is in. Incomplete: `bound` rows were
+        read and an anchor is still missing. A page that is too large to be read is asked for in
+        smaller ones.
         """
         newest_first: list[AnyRow] = []
-        limit = min(semantics.MAX_PAGE, bound)
+        wanted = set(anchors)
+        limit = min(semantics.MAX_PAGE, bound) if wanted else 1
         cursor: str | None = None
-        while len(newest_first) < bound:
+        while True:
             query = {"limit": str(limit)} | ({} if cursor is None else {"cursor": cursor})
             try:
                 answer = await self._http.call(
@@ -236,11 +239,13 @@ class Server:
             page, cursor = page_of(answer)
             for row in map(row_of, page):
                 newest_first.append(row)
-                if row.id == anchor_id:
-                    return tuple(reversed(newest_first))
+                wanted.discard(row.id)
+                if not wanted:
+                    return tuple(reversed(newest_first)), True
             if not page or cursor is None:
-                break
-        return tuple(reversed(newest_first[:bound]))
+                return tuple(reversed(newest_first)), True
+            if len(newest_first) >= bound:
+                return tuple(reversed(newest_first)), False
 
     async def row(self, session_id: str, message_id: str) -> AnyRow | None:
         """One row, or None while the session has no such message."""

@@ -1,0 +1,115 @@
+"""An ACP prompt as the server takes it: one text and a list of attachments.
+
+User text passes unchanged. Attachments are named by URI: the server resolves `file:` and `data:`
+at the POST and refuses any other scheme; it silently drops a binary of unknown type (OpenCode
+facts, section 1), so such a block becomes a line of text that says what it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from contract.acp import Block, EmbeddedResource, MediaBlock, ResourceBlock, ResourceLink, TextBlock
+from contract.errors import AcpError, Code, invalid_params
+from contract.limits import ATTACHMENT_BYTES, PROMPT_BLOCKS, PROMPT_CHARS
+
+# Media types that reach the model, or of which it is told that it cannot read them.
+PASSED_TYPES: Final = ("text/", "image/", "application/pdf", "application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptContent:
+    """`files` are `{uri, name}` of the server's prompt route."""
+
+    text: str
+    files: tuple[dict[str, str], ...] = ()
+
+
+def content(blocks: Sequence[Block]) -> PromptContent:
+    """The prompt for the server.
+
+    Raises AcpError -32602 for an empty prompt, audio or bad base64, and -32053 for one over the
+    limits. Nothing was dispatched then.
+    """
+    if len(blocks) > PROMPT_BLOCKS:
+        raise _over(f"a prompt may hold {PROMPT_BLOCKS} blocks")
+    texts: list[str] = []
+    files: list[dict[str, str]] = []
+    size = 0
+    for block in blocks:
+        match block:
+            case TextBlock():
+                texts.append(block.text)
+            case ResourceLink():
+                _link(block, texts, files)
+            case MediaBlock(type="audio"):
+                raise invalid_params("Audio is not supported; send text or images.")
+            case MediaBlock():
+                size += _decoded(block.data)
+                files.append(_file(_data_uri(block.mime_type, block.data), _name(block.uri)))
+            case ResourceBlock():
+                size += _embedded(block.resource, texts, files)
+    text = "\n".join(texts)
+    if not text.strip() and not files:
+        raise invalid_params("The prompt is empty.")
+    if len(text) > PROMPT_CHARS:
+        raise _over(f"the text of a prompt may hold {PROMPT_CHARS} characters")
+    if size > ATTACHMENT_BYTES:
+        raise _over(f"the attachments of a prompt may hold {ATTACHMENT_BYTES} bytes")
+    return PromptContent(text, tuple(files))
+
+
+def _link(block: ResourceLink, texts: list[str], files: list[dict[str, str]]) -> None:
+    if urlsplit(block.uri).scheme == "file":
+        files.append(_file(block.uri, block.name or _name(block.uri)))
+    else:
+        texts.append(f"[{block.name or block.uri}]({block.uri})")
+
+
+def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str, str]]) -> int:
+    name = _name(resource.uri)
+    if resource.text is not None:
+        data = resource.text.encode("utf-8", "replace")
+        files.append(_file(_data_uri("text/plain", base64.b64encode(data).decode()), name))
+        return len(data)
+    if resource.blob is None:
+        raise invalid_params("An embedded resource needs text or blob.")
+    kind = resource.mime_type or "application/octet-stream"
+    size = _decoded(resource.blob)
+    if kind.startswith(PASSED_TYPES):
+        files.append(_file(_data_uri(kind, resource.blob), name))
+    else:
+        texts.append(f"[{name or resource.uri}: {kind}, {size} bytes, content left out]")
+    return size
+
+
+def _decoded(data: str) -> int:
+    """Bytes of base64 text. AcpError -32602 for anything else."""
+    try:
+        return len(binascii.a2b_base64(data, strict_mode=True))
+    except (binascii.Error, ValueError):
+        raise invalid_params("The data of a block is not valid base64.") from None
+
+
+def _data_uri(mime_type: str, data: str) -> str:
+    if any(sign in mime_type for sign in ",;\r\n "):
+        mime_type = mime_type.split(";", maxsplit=1)[0].strip()
+    return f"data:{mime_type};base64,{data}"
+
+
+def _file(uri: str, name: str) -> dict[str, str]:
+    return {"uri": uri, "name": name} if name else {"uri": uri}
+
+
+def _name(uri: str | None) -> str:
+    return posixpath.basename(unquote(urlsplit(uri or "").path))
+
+
+def _over(what: str) -> AcpError:
+    return AcpError(Code.LIMIT, f"The prompt is too large: {what}. Nothing was sent.")

@@ -1,0 +1,105 @@
+"""Builders of `session/update` parameters: pure functions from the core's outputs to ACP v1.
+
+Only fields of the stable schema stand at the root of an update; everything of ours goes into
+`_meta` under one key (ACP: implementations must not add fields to spec types). Every line stays
+far below the outbound limit: text is split, tool results are cut with a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from adapter.acp import toolcalls
+from adapter.core.values import Chunk, Notice, Outcome, Tool, Usage
+
+META: Final = "opencode-acp"
+# Characters of one text chunk: JSON may need six bytes for one, and a line holds 1 MiB.
+CHUNK_CHARS: Final = 128 * 1024
+
+Json = dict[str, object]
+
+
+def chunks(chunk: Chunk) -> Iterator[Json]:
+    """`agent_message_chunk` or `agent_thought_chunk`, never empty, split when very long."""
+    kind = "agent_message_chunk" if chunk.kind == "text" else "agent_thought_chunk"
+    meta: Json = {}
+    if chunk.retry_of is not None:
+        meta["retryOf"] = chunk.retry_of
+    if chunk.recovered:
+        meta["origin"] = "recovered"
+    for start in range(0, len(chunk.text), CHUNK_CHARS):
+        update: Json = {
+            "sessionUpdate": kind,
+            "messageId": chunk.message_id,
+            "content": {"type": "text", "text": chunk.text[start : start + CHUNK_CHARS]},
+        }
+        if meta:
+            update["_meta"] = {META: meta}
+        yield update
+
+
+def tool(tool_call: Tool, directory: str) -> Json:
+    """`tool_call` at first sight, `tool_call_update` afterwards."""
+    kind = "tool_call" if tool_call.first else "tool_call_update"
+    return {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory)}
+
+
+def usage(spent: Usage, size: int) -> Json:
+    """`usage_update`: tokens in context of `size`, and the session's cost in US dollars."""
+    update: Json = {"sessionUpdate": "usage_update", "used": spent.used, "size": size}
+    if spent.cost is not None:
+        update["cost"] = {"amount": spent.cost, "currency": "USD"}
+    return update
+
+
+def notice(told: Notice, *, advertised: bool) -> Json:
+    """`notice` for a client that advertised it, else a `session_info_update` with `_meta`."""
+    detail: Json = {"notice": told.kind, "text": told.title, **told.data}
+    if advertised:
+        return {
+            "sessionUpdate": "notice",
+            "severity": "info" if told.kind in ("waiting", "resumed") else "warning",
+            "title": told.title,
+            "_meta": {META: detail},
+        }
+    return {"sessionUpdate": "session_info_update", "_meta": {META: detail}}
+
+
+def prompt_result(outcome: Outcome) -> Json:
+    """The result of `session/prompt`, with the audit of lifecycle.md in `_meta`."""
+    stop = outcome.stop.value if outcome.stop else "end_turn"
+    return {"stopReason": stop, "_meta": {META: audit(outcome)}}
+
+
+def audit(outcome: Outcome) -> Json:
+    """`{messageId, gaps, recoveredChars, shared, cancel}`, and the tokens when known."""
+    told: Json = {
+        "messageId": outcome.message_id,
+        "gaps": outcome.gaps,
+        "recoveredChars": outcome.recovered,
+        "shared": outcome.shared,
+        "cancel": outcome.cancel,
+    }
+    if outcome.tokens is not None:
+        tokens = outcome.tokens
+        told["usage"] = {
+            "inputTokens": tokens.input,
+            "outputTokens": tokens.output,
+            "thoughtTokens": tokens.reasoning,
+            "cachedReadTokens": tokens.cache.read,
+            "cachedWriteTokens": tokens.cache.write,
+            "totalTokens": tokens.total,
+        }
+    return told
+
+
+def error_data(outcome: Outcome) -> Json:
+    """`data` of the error of a turn: what a program needs to decide what to do next."""
+    return {
+        "code": outcome.reason,
+        "admitted": outcome.admitted,
+        "messageId": outcome.message_id,
+        "retrySafe": outcome.retry_safe,
+        "gaps": outcome.gaps,
+    }

@@ -1,0 +1,73 @@
+"""Settings of the process: flags over environment over defaults.
+
+Every deadline is a setting, in seconds. Nothing here holds the password itself outside of the
+`Credential`, whose text form hides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from adapter.options import Options
+from adapter.upstream.credentials import Credential, find_credential, server_url
+
+DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
+SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Seconds of the timers that the core asks for by name (lifecycle.md)."""
+
+    cancel: float = 2.0
+    """Rule 13: `cancelled` is answered after this long at most."""
+    parked: float = 0.25
+    """Rule 5: between an execution's end and the reading, and between two readings."""
+    watch: float = 30.0
+    """Rule 5: between two readings for a turn that waits."""
+    quiet: float = 15.0
+    """Rule 7: two such periods without an event bring a check."""
+    gap: float = 60.0
+    """Rule 20: from the detection of a gap to the verdict."""
+    lost_first: float = 0.25
+    lost_last: float = 1.5
+    """Rule 19: before the second and the third reading of a turn that no row proves."""
+    ahead: float = 2.0
+    """Rule 4: before the first word on what a turn waits for."""
+    unattended: float = 120.0
+    """Rule 16: how long an ask without a turn of ours is left to other front ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one engine needs to know."""
+
+    server: str = DEFAULT_SERVER
+    credential: Credential | None = None
+    waits: Waits = field(default_factory=Waits)
+    feed_ready: float = 5.0
+    """A prompt waits this long for the feed; nothing is posted before it is up (rule 1)."""
+    admission_reachable: float = 5.0
+    admission_unreachable: float = 60.0
+    """Rule 2: for a definite answer once the server answers at all, and while it does not."""
+    exit_post: float = 1.2
+    """A POST in flight holds the exit at most this long."""
+    interrupt_on_exit: bool = True
+    """`on_client_exit = interrupt`: a client that leaves stops its own turns."""
+    allow_always: bool = False
+    """Offer `allow_always`; on a shared server it stores a rule for every client (X-12)."""
+    sessions: int = 64
+    """Sessions open on one connection."""
+
+
+def load(options: Options, environ: Mapping[str, str]) -> Settings:
+    """The settings of this process.
+
+    Raises `CredentialError` or `UrlError` with one sentence for a start that cannot work.
+    """
+    url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
+    return Settings(
+        server=server_url(url), credential=find_credential(options.password_file, environ)
+    )

@@ -1,0 +1,77 @@
+"""What the core asks of the server, performed, with the answer given back to the core.
+
+A request that fails is logged and left: the timers of the core (cancel, watch, gap) and the next
+snapshot decide what becomes of the turn, never an exception here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from adapter.core import values as v
+from adapter.engine.services import Services
+from adapter.upstream.errors import SessionMissing, UpstreamError
+
+logger = logging.getLogger(__name__)
+
+# The text reaches the tool's error, not the model (facts, section 5); its presence is what lets
+# the turn go on.
+REJECTION: Final = "The user refused this."
+
+
+class Effects:
+    """The server-side outputs of one session's core."""
+
+    def __init__(
+        self, services: Services, session_id: str, step: Callable[[v.Input], None]
+    ) -> None:
+        self._services = services
+        self._session_id = session_id
+        self._step = step
+
+    async def perform(self, output: v.Output) -> None:
+        """Send one request. Never raises an `UpstreamError`."""
+        try:
+            await self._perform(output)
+        except SessionMissing:
+            self._step(v.Reconcile(v.Snapshot(state="gone")))
+        except UpstreamError as error:
+            logger.warning("%s failed: %s", type(output).__name__, error)
+
+    async def _perform(self, output: v.Output) -> None:
+        server, session_id = self._services.server, self._session_id
+        match output:
+            case v.Interrupt():
+                await server.interrupt(session_id)
+            case v.Withdraw(turn_id):
+                await server.withdraw(session_id, turn_id)
+            case v.Wake(turn_id, requeue):
+                if requeue:
+                    await server.wake(session_id, turn_id, "queue")
+                pending = await server.wake(session_id, turn_id)
+                self._step(v.Woken(turn_id, pending))
+            case v.ReadInbox():
+                items = await server.inbox(session_id)
+                active = await server.active()
+                ids = tuple(item.id for item in items)
+                self._step(v.InboxRead(ids, session_id in active))
+            case v.Reply():
+                await self._reply(output)
+            case v.AnswerForm(owner_id, form_id):
+                await server.reply_form(owner_id, form_id, {})
+            case _:
+                raise TypeError(f"no effect of the server: {type(output).__name__}")
+
+    async def _reply(self, output: v.Reply) -> None:
+        message = REJECTION if output.decision == "reject" and output.go_on else None
+        try:
+            found = await self._services.server.reply_permission(
+                output.session_id, output.ask_id, output.decision, message
+            )
+        except UpstreamError as error:
+            logger.warning("the reply to %s did not arrive: %s", output.ask_id, error)
+            self._step(v.Replied(output.ask_id, settled=False))
+            return
+        self._step(v.Replied(output.ask_id, settled=True, found=found))

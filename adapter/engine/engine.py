@@ -1,0 +1,194 @@
+"""One engine: one server, one feed, every session that is open on any connection.
+
+The engine listens to the feed and hands each event to the session it belongs to, by its root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from adapter.config import Settings
+from adapter.core import values as v
+from adapter.core.offsets import OffsetTable
+from adapter.engine.hub import Hub
+from adapter.engine.services import Services
+from adapter.engine.submission import Submission
+from adapter.upstream.catalogue import Catalogues
+from adapter.upstream.client import Server
+from adapter.upstream.errors import UpstreamError
+from adapter.upstream.feed import Feed
+from adapter.upstream.watch import Watch
+from contract.errors import AcpError, Code
+from contract.events import CatalogueChanged, Event, SessionCreated
+from contract.reads import Session
+from contract.routes import missing
+
+logger = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Engine:
+    """Use as a context manager: the feed runs inside, every session ends with it."""
+
+    def __init__(
+        self, settings: Settings, *, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self.settings = settings
+        self.offsets = OffsetTable()
+        self.server = Server(settings.server, settings.credential)
+        self.catalogues = Catalogues(self.server)
+        self.watch = Watch()
+        self.feed = Feed(self.server, self.watch, self)
+        self._services = Services(
+            server=self.server,
+            settings=settings,
+            offsets=self.offsets,
+            submission=Submission(self.server, self.feed, settings, clock, sleep),
+            sleep=sleep,
+            feed_is_up=lambda: self.feed.is_connected,
+            pid=lambda: self._pid,
+            saw_pid=self._saw_pid,
+            follow=self._follow,
+            context_size=self._context_size,
+        )
+        self._hubs: dict[str, Hub] = {}
+        # Every followed session, root or descendant, to its root.
+        self._roots: dict[str, str] = {}
+        self._owners = itertools.count(1)
+        self._pid = 0
+        self._was_up = False
+        self._contract: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reader: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Engine:
+        self._reader = asyncio.create_task(self._read(), name="feed")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        tasks = {task for task in (self._reader, self._contract, *self._tasks) if task is not None}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        for hub in list(self._hubs.values()):
+            await hub.aclose()
+        await self.catalogues.aclose()
+        await self.server.aclose()
+
+    # --- sessions -------------------------------------------------------------------------
+
+    def new_owner(self) -> int:
+        """A number for one attachment, never used again."""
+        return next(self._owners)
+
+    def hub(self, session: Session, directory: str) -> Hub:
+        """The hub of a session, made at its first attachment."""
+        hub = self._hubs.get(session.id)
+        if hub is None:
+            if not self.watch.add(session.id):
+                raise AcpError(Code.LIMIT, "Too many sessions are open on this adapter.")
+            hub = self._hubs[session.id] = Hub(self._services, session, directory)
+            self._roots[session.id] = session.id
+        return hub
+
+    async def release(self, hub: Hub) -> None:
+        """Forget a session that nobody has open."""
+        if self._hubs.pop(hub.session_id, None) is None:
+            return
+        for session_id in [key for key, root in self._roots.items() if root == hub.session_id]:
+            del self._roots[session_id]
+            self.watch.discard(session_id)
+        await hub.aclose()
+
+    async def check_contract(self) -> None:
+        """Refuse a server without a required route: AcpError -32054. Checked once it answers."""
+        if self._contract is None or (self._contract.done() and self._contract.exception()):
+            self._contract = asyncio.create_task(self._check_contract(), name="contract")
+        await asyncio.shield(self._contract)
+
+    async def _check_contract(self) -> None:
+        lacking = missing(await self.server.routes())
+        if lacking:
+            names = ", ".join(route.name for route in lacking[:3])
+            more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+            raise AcpError(
+                Code.ROUTE_MISSING,
+                f"The OpenCode server lacks routes that the adapter needs: {names}{more}. "
+                "OpenCode 2.0.15 has them.",
+                {"missing": [route.name for route in lacking]},
+            )
+
+    # --- the feed's sink ------------------------------------------------------------------
+
+    def connected(self) -> None:
+        self._was_up = True
+        for hub in self._hubs.values():
+            hub.feed_back()
+        self._spawn(self._look_at_server())
+
+    def event(self, event: Event | CatalogueChanged) -> None:
+        if isinstance(event, CatalogueChanged):
+            self.catalogues.invalidate(event.directory)
+            return
+        if isinstance(event, SessionCreated) and event.parent_id is not None:
+            root = self._roots.get(event.parent_id)
+            if root is not None:
+                self._follow(event.session_id, root)
+        hub = self._hubs.get(self._roots.get(event.session_id, ""))
+        if hub is not None:
+            hub.hear(event)
+
+    def lost(self, reason: str) -> None:
+        if not self._was_up:
+            return
+        self._was_up = False
+        logger.warning("the feed is lost: %s", reason)
+        for hub in self._hubs.values():
+            hub.feed_lost()
+
+    def unauthorised(self) -> None:
+        self.lost("the server refused the password")
+        for hub in self._hubs.values():
+            hub.unauthorised()
+
+    # --- shared by the hubs ---------------------------------------------------------------
+
+    def _follow(self, session_id: str, root: str) -> None:
+        if session_id not in self._roots and self.watch.add(session_id):
+            self._roots[session_id] = root
+
+    def _saw_pid(self, pid: int) -> None:
+        if pid:
+            self._pid = pid
+
+    def _context_size(self, directory: str, model: str | None) -> int | None:
+        catalogue = self.catalogues.kept(directory)
+        for one in catalogue.models if catalogue is not None else ():
+            if one.key == model:
+                return one.limit.context
+        return None
+
+    async def _look_at_server(self) -> None:
+        try:
+            info = await self.server.info()
+        except UpstreamError as error:
+            logger.info("the server does not say who it is: %s", error)
+            return
+        self._saw_pid(info.pid)
+        for hub in self._hubs.values():
+            hub.step(v.ServerSeen(info.pid))
+
+    async def _read(self) -> None:
+        await self.feed.run()
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

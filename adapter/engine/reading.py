@@ -1,0 +1,101 @@
+"""The reads of one session, in lifecycle order, as one snapshot (lifecycle rule 18)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from adapter.core.values import Snapshot
+from adapter.upstream.client import Server
+from adapter.upstream.errors import SessionMissing, Unauthorised
+
+# Sessions whose children are read, and parents that are walked up from an ask of a session that
+# is not known yet.
+CHILD_READS: Final = 128
+ANCESTORS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The reads of one root session; `directory` is the location that its asks are listed by."""
+
+    server: Server
+    session_id: str
+    directory: str
+
+    async def snapshot(
+        self, needed: frozenset[str], judged: frozenset[str], known: frozenset[str]
+    ) -> Snapshot:
+        """Inbox, then active, then messages; then asks, forms and children of the location.
+
+        `needed` are the turns whose rows are looked for, `judged` those that were admitted
+        before, `known` the descendants that are followed already. Raises `UpstreamError` when a
+        read fails in a way that proves nothing.
+        """
+        server = self.server
+        try:
+            info = await server.info()
+            inbox = frozenset(item.id for item in await server.inbox(self.session_id))
+            active = await server.active()
+            rows, complete = await server.rows_back_to(self.session_id, needed - inbox)
+            asks = await server.permissions(self.directory)
+            forms = await server.forms(self.directory)
+            askers = {ask.session_id for ask in asks} | {form.session_id for form in forms}
+            children = await self._children(active, frozenset(askers), known)
+        except SessionMissing as error:
+            if error.session_id not in ("", self.session_id):
+                raise
+            return Snapshot(state="gone", judged=judged)
+        except Unauthorised:
+            return Snapshot(state="unauthorised", judged=judged)
+        return Snapshot(
+            inbox=inbox,
+            active=self.session_id in active,
+            rows=rows,
+            complete=complete,
+            asks=asks,
+            forms=forms,
+            children=children,
+            pid=info.pid,
+            judged=judged,
+        )
+
+    async def _children(
+        self, active: frozenset[str], askers: frozenset[str], known: frozenset[str]
+    ) -> tuple[tuple[str, str], ...]:
+        """(child, parent) of the descendants that run or ask, parents first.
+
+        An idle child cannot ask, so only running ones are looked into further; an ask of a
+        session that is not known yet is followed upwards.
+        """
+        found: dict[str, str] = {}
+        queue = [self.session_id]
+        reads = 0
+        while queue and reads < CHILD_READS:
+            parent = queue.pop(0)
+            reads += 1
+            for child in await self.server.children(parent):
+                if child.id not in found and child.id != self.session_id:
+                    found[child.id] = parent
+                    if child.id in active:
+                        queue.append(child.id)
+        for asker in sorted(askers - known - found.keys() - {self.session_id}):
+            found.update(await self._lineage(asker, known | found.keys()))
+        return tuple(found.items())
+
+    async def _lineage(self, asker: str, known: frozenset[str]) -> dict[str, str]:
+        """The chain from a followed session down to `asker`; empty if it is not one of ours."""
+        chain: list[tuple[str, str]] = []
+        current = asker
+        for _ in range(ANCESTORS):
+            try:
+                parent = (await self.server.session(current)).parent_id
+            except SessionMissing:
+                return {}
+            if parent is None or parent == current:
+                return {}
+            chain.append((current, parent))
+            if parent == self.session_id or parent in known:
+                return dict(reversed(chain))
+            current = parent
+        return {}

@@ -1,0 +1,30 @@
+"""What every session of an engine shares, handed down instead of reached for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from adapter.config import Settings
+from adapter.core.offsets import OffsetTable
+from adapter.engine.submission import Submission
+from adapter.upstream.client import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One engine's server, settings and shared tables."""
+
+    server: Server
+    settings: Settings
+    offsets: OffsetTable
+    submission: Submission
+    sleep: Callable[[float], Awaitable[None]]
+    feed_is_up: Callable[[], bool]
+    pid: Callable[[], int]
+    """The server process that was seen last; 0 before the first reading."""
+    saw_pid: Callable[[int], None]
+    follow: Callable[[str, str], None]
+    """(child, root): hear the events of a descendant."""
+    context_size: Callable[[str, str | None], int | None]
+    """(directory, model key): tokens of the model's context, None when not known."""

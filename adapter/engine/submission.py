@@ -1,0 +1,113 @@
+"""The POST of a prompt, until it is known whether the server has it (lifecycle rules 1 to 3).
+
+The first POST is made once. Every later one carries `resume:false`: it wakes nothing and makes
+no second message, it only gets the definite answer that was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tenacity import RetryCallState, wait_exponential, wait_random
+from tenacity.asyncio import AsyncRetrying
+
+from adapter.acp.prompts import PromptContent
+from adapter.config import Settings
+from adapter.core.values import Admission, Posted
+from adapter.upstream import posted as answers
+from adapter.upstream.client import Server
+from adapter.upstream.errors import SessionMissing, Unauthorised, UpstreamError
+from adapter.upstream.feed import Feed
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One prompt on its way. `cancelled` says whether the client has cancelled meanwhile."""
+
+    server: Server
+    feed: Feed
+    settings: Settings
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+
+    async def submit(
+        self,
+        session_id: str,
+        turn_id: str,
+        prompt: PromptContent,
+        cancelled: Callable[[], bool],
+    ) -> Posted:
+        """The admission, within the deadlines of rule 2; UNCLEAR when they pass."""
+        if not await self.feed.ready(self.settings.feed_ready):
+            return Posted(turn_id, Admission.UNREACHED, "the OpenCode server cannot be reached")
+        if cancelled():
+            return Posted(turn_id, Admission.UNREACHED, "the turn was cancelled")
+        try:
+            answer = await self._post(session_id, turn_id, prompt, resume=True)
+            if isinstance(answer, answers.Unclear) and not cancelled():
+                return await self._settle_doubt(session_id, turn_id, prompt, cancelled)
+        except SessionMissing:
+            return Posted(turn_id, Admission.GONE)
+        except Unauthorised:
+            return Posted(turn_id, Admission.UNAUTHORISED)
+        except UpstreamError as error:
+            return Posted(turn_id, Admission.UNCLEAR, str(error))
+        return _read(turn_id, answer, probed=False)
+
+    async def _post(
+        self, session_id: str, turn_id: str, prompt: PromptContent, *, resume: bool
+    ) -> answers.Posted:
+        return await self.server.prompt(
+            session_id, turn_id, prompt.text, prompt.files, resume=resume
+        )
+
+    async def _settle_doubt(
+        self,
+        session_id: str,
+        turn_id: str,
+        prompt: PromptContent,
+        cancelled: Callable[[], bool],
+    ) -> Posted:
+        """Ask again without a wake until the answer is definite."""
+        began = self.clock()
+        wait = wait_exponential(multiplier=0.1, max=2.0) + wait_random(0, 0.1)
+        state = RetryCallState(AsyncRetrying(), None, (), {})
+        reached: float | None = None
+        why = "the server gave no answer to the prompt"
+        while True:
+            await self.sleep(wait(state))
+            state.attempt_number += 1
+            now = self.clock()
+            limit = self.settings.admission_unreachable
+            late = now - began > limit
+            if reached is not None:
+                late = late or now - reached > self.settings.admission_reachable
+            if late or cancelled():
+                return Posted(turn_id, Admission.UNCLEAR, why)
+            answer = await self._post(session_id, turn_id, prompt, resume=False)
+            match answer:
+                case answers.Unsent(reason):
+                    # What the first POST did is as unclear as before.
+                    why = reason
+                case answers.Unclear(reason):
+                    why = reason
+                    reached = reached if reached is not None else self.clock()
+                case _:
+                    return _read(turn_id, answer, probed=True)
+
+
+def _read(turn_id: str, answer: answers.Posted, *, probed: bool) -> Posted:
+    match answer:
+        case answers.Admitted(same_text=True):
+            return Posted(turn_id, Admission.ADMITTED, probed=probed)
+        case answers.Admitted():
+            return Posted(
+                turn_id, Admission.UNCLEAR, "the server holds another text under this prompt's id"
+            )
+        case answers.NotAdmitted(_, message):
+            return Posted(turn_id, Admission.NOT_ADMITTED, message, probed)
+        case answers.Unsent(why):
+            return Posted(turn_id, Admission.UNREACHED, why, probed)
+        case answers.Unclear(why):
+            return Posted(turn_id, Admission.UNCLEAR, why, probed)

@@ -1,0 +1,61 @@
+"""One engine for one client on stdio, from the first answer to the exit."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+
+import uvloop
+
+from adapter import config
+from adapter.acp.peer import Peer
+from adapter.acp.stdio import StdioTransport
+from adapter.engine.connection import Connection
+from adapter.engine.engine import Engine
+from adapter.options import Opening, Options
+from adapter.upstream.credentials import CredentialError, UrlError
+from adapter.upstream.gasp import last_gasp
+
+
+class MonotonicClock:
+    """The process's clock."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def run_stdio(options: Options, opening: Opening) -> int:
+    """Serve the client until it leaves; the exit code (2: a start that cannot work)."""
+    logging.basicConfig(
+        level=options.log_level.upper(),
+        stream=sys.stderr,
+        format="opencode-acp: %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        settings = config.load(options, os.environ)
+    except (CredentialError, UrlError) as error:
+        sys.stderr.write(f"opencode-acp: {error}\n")
+        return 2
+    uvloop.run(_serve(settings, opening))
+    # Whoever waits for the exit waits for nothing of value: everything is written.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+async def _serve(settings: config.Settings, opening: Opening) -> None:
+    async with Engine(settings) as engine:
+        connection = Connection(engine, opening.client)
+        transport = StdioTransport(opening.source, opening.sink, opening.pending)
+        peer = Peer(transport, connection, MonotonicClock())
+        connection.bind(peer)
+        await peer.run()
+        interrupts, withdrawals = await connection.leave()
+        await last_gasp(
+            settings.server,
+            settings.credential,
+            interrupts=interrupts,
+            withdrawals=withdrawals,
+        )
+        await peer.aclose()

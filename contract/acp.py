@@ -1,0 +1,95 @@
+"""Parameters of the ACP requests that the agent serves (ACP v1), as far as it looks at them.
+
+Unknown fields and `_meta` are ignored; `_meta` is never merged into parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from contract.errors import invalid_params
+
+
+class Params(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+SessionId = Annotated[str, Field(alias="sessionId", min_length=1, max_length=256)]
+Cwd = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class NewSession(Params):
+    cwd: Cwd
+    mcp_servers: Annotated[list[object], Field(alias="mcpServers", default_factory=list)]
+    additional: Annotated[list[object], Field(alias="additionalDirectories", default_factory=list)]
+
+
+class ResumeSession(NewSession):
+    session_id: SessionId
+
+
+class OfSession(Params):
+    session_id: SessionId
+
+
+class SetMode(OfSession):
+    mode_id: Annotated[str, Field(alias="modeId", max_length=256)]
+
+
+class SetConfigOption(OfSession):
+    config_id: Annotated[str, Field(alias="configId", max_length=256)]
+    value: str | bool
+
+
+class TextBlock(Params):
+    type: Literal["text"]
+    text: str
+
+
+class MediaBlock(Params):
+    type: Literal["image", "audio"]
+    data: str
+    mime_type: Annotated[str, Field(alias="mimeType", max_length=256)]
+    uri: str | None = None
+
+
+class ResourceLink(Params):
+    type: Literal["resource_link"]
+    uri: Annotated[str, Field(max_length=8192)]
+    name: str = ""
+
+
+class EmbeddedResource(Params):
+    uri: Annotated[str, Field(max_length=8192)]
+    mime_type: Annotated[str | None, Field(alias="mimeType", max_length=256)] = None
+    text: str | None = None
+    blob: str | None = None
+
+
+class ResourceBlock(Params):
+    type: Literal["resource"]
+    resource: EmbeddedResource
+
+
+Block = Annotated[
+    TextBlock | MediaBlock | ResourceLink | ResourceBlock, Field(discriminator="type")
+]
+
+
+class Prompt(OfSession):
+    prompt: list[Block]
+
+
+ParamsT = TypeVar("ParamsT", bound=Params)
+
+
+def read_params(model: type[ParamsT], params: dict[str, object]) -> ParamsT:
+    """The parameters as `model`. AcpError -32602 that names the first field that is wrong."""
+    try:
+        return model.model_validate(params)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(step) for step in first["loc"]) or "params"
+        raise invalid_params(f"Invalid params: {where}: {first['msg']}.") from None

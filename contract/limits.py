@@ -1,0 +1,12 @@
+"""Bounds of what a client may send, each with what happens at it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Characters of a prompt's texts, and bytes of its decoded attachments: refused before anything
+# is dispatched, with -32053.
+PROMPT_CHARS: Final = 2 * 1024 * 1024
+ATTACHMENT_BYTES: Final = 20 * 1024 * 1024
+# Blocks of one prompt; refused with -32053.
+PROMPT_BLOCKS: Final = 256
