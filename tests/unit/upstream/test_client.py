@@ -214,29 +214,46 @@ class Pages:
         return httpx.Response(200, json={"data": page, "cursor": cursor})
 
 
+async def rows_from(server: Server, *anchors: str, bound: int = 1000) -> tuple[list[str], bool]:
+    rows, whole = await server.rows_back_to("ses_a", frozenset(anchors), bound)
+    return [each.id for each in rows], whole
+
+
+def ids(start: int, end: int) -> list[str]:
+    return [f"msg_{number}" for number in range(start, end)]
+
+
 @respx.mock
-async def test_rows_come_from_the_anchor_on_in_order(server: Server) -> None:
+async def test_rows_come_from_the_oldest_anchor_on_in_order(server: Server) -> None:
     respx.get(f"{SESSION}/message").mock(side_effect=Pages([row(n) for n in range(500)]))
-    rows = await server.rows_since("ses_a", "msg_250")
-    assert [each.id for each in rows] == [f"msg_{n}" for n in range(250, 500)]
+    assert await rows_from(server, "msg_400", "msg_250") == (ids(250, 500), True)
 
 
 @respx.mock
-@pytest.mark.parametrize(("anchor", "count"), [("msg_none", 300), (None, 300), ("msg_0", 300)])
-async def test_rows_without_their_anchor_are_all_that_was_read(
-    server: Server, anchor: str | None, count: int
-) -> None:
+async def test_without_an_anchor_the_newest_row_is_read(server: Server) -> None:
+    pages = Pages([row(n) for n in range(500)])
+    respx.get(f"{SESSION}/message").mock(side_effect=pages)
+    assert await rows_from(server) == (ids(499, 500), True)
+    assert pages.limits == [1]
+
+
+@respx.mock
+async def test_a_missing_anchor_means_all_rows(server: Server) -> None:
+    respx.get(f"{SESSION}/message").mock(side_effect=Pages([row(n) for n in range(400)]))
+    assert await rows_from(server, "msg_none") == (ids(0, 400), True)
+
+
+@respx.mock
+async def test_rows_stop_at_the_bound_and_say_so(server: Server) -> None:
     respx.get(f"{SESSION}/message").mock(side_effect=Pages([row(n) for n in range(1000)]))
-    rows = await server.rows_since("ses_a", anchor, bound=count)
-    assert [each.id for each in rows] == [f"msg_{n}" for n in range(700, 1000)]
+    assert await rows_from(server, "msg_0", bound=400) == (ids(600, 1000), False)
 
 
 @respx.mock
 async def test_a_page_that_is_too_large_is_read_in_smaller_ones(server: Server) -> None:
     pages = Pages([row(n) for n in range(60)], heavy=25)
     respx.get(f"{SESSION}/message").mock(side_effect=pages)
-    rows = await server.rows_since("ses_a", "msg_0")
-    assert [each.id for each in rows] == [f"msg_{n}" for n in range(60)]
+    assert await rows_from(server, "msg_0") == (ids(0, 60), True)
     assert pages.limits == [200, 25, 25, 25]
 
 
@@ -245,7 +262,8 @@ async def test_rows_have_their_types(server: Server) -> None:
     kinds = ["user", "assistant", "idle", "agent-switched"]
     raw = [row(number, kind) for number, kind in enumerate(kinds)]
     respx.get(f"{SESSION}/message").mock(side_effect=Pages(raw))
-    user, assistant, idle, other = await server.rows_since("ses_a", None)
+    rows, _ = await server.rows_back_to("ses_a", frozenset({"msg_0"}))
+    user, assistant, idle, other = rows
     assert isinstance(user, UserRow)
     assert isinstance(assistant, AssistantRow)
     assert isinstance(idle, IdleRow)
@@ -257,7 +275,7 @@ async def test_a_row_of_another_shape_names_the_field_and_not_the_value(server: 
     raw: dict[str, object] = {"id": "msg_1", "type": "user", "text": ["sEcret"]}
     respx.get(f"{SESSION}/message").mock(side_effect=Pages([raw]))
     with pytest.raises(ShapeMismatch, match="text") as caught:
-        await server.rows_since("ses_a", None)
+        await server.rows_back_to("ses_a", frozenset({"msg_1"}))
     assert "sEcret" not in str(caught.value)
 
 
