@@ -1,0 +1,38 @@
+"""Settings of the stub. Every duration is in seconds."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+VERSION = "2.0.15"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a test may turn. The defaults are the measured behaviour of OpenCode 2.0.15.
+
+    `password` None serves without credentials; `project` is the directory of requests that name
+    none. `request_delay` lies between the delivery of a prompt and its model request, `wind_down`
+    between an interrupt and the events that end the turn. `boot` is how long a fresh directory
+    answers its lists empty.
+    """
+
+    password: str | None = None
+    user: str = "opencode"
+    project: str = "."
+    delta_interval: float = 0.1
+    heartbeat: float = 15.0
+    feed_bound: int = 4096
+    keep_alive: float = 5.0
+    request_delay: float = 0.02
+    wind_down: float = 0.03
+    retry_base: float = 2.0
+    retry_attempts: int = 11
+    boot: float = 0.0
+    bad_directory_delay: float = 0.05
+
+    @property
+    def directory(self) -> str:
+        """The absolute project directory."""
+        return os.path.abspath(self.project)

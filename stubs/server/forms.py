@@ -1,0 +1,132 @@
+"""Forms: the questions of a tool, which stay readable after they are settled."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from stubs.server.journal import Journal
+from stubs.server.permissions import DeclinedError
+from stubs.server.store import Session
+from stubs.server.wire import Ids, Json
+
+MAX_FORMS: Final = 10_000
+
+
+@dataclass(slots=True)
+class Form:
+    """A form and what became of it."""
+
+    body: Json
+    session: Session
+    answer: asyncio.Future[Json] = field(repr=False)
+    state: Json = field(default_factory=lambda: {"status": "pending"})
+
+    @property
+    def pending(self) -> bool:
+        """Whether it still waits."""
+        return bool(self.state["status"] == "pending")
+
+
+Settled = Literal["done", "missing", "settled"]
+
+
+class Forms:
+    """All forms of this process; at MAX_FORMS the oldest is forgotten."""
+
+    def __init__(self, ids: Ids, journal: Journal) -> None:
+        self._ids = ids
+        self._journal = journal
+        self.forms: dict[str, Form] = {}
+
+    async def ask(self, session: Session, questions: list[Json], tool: Json) -> list[list[str]]:
+        """Show the questions and wait. The answer: per question the chosen labels.
+
+        Raises DeclinedError when the form is cancelled. An interrupt cancels it with an event.
+        """
+        fields = [_field(number, question) for number, question in enumerate(questions)]
+        body: Json = {
+            "id": self._ids.make("frm"),
+            "sessionID": session.id,
+            "title": "Questions",
+            "metadata": {"kind": "question", "tool": tool},
+            "fields": fields,
+        }
+        form = Form(body, session, asyncio.get_running_loop().create_future())
+        self.forms[body["id"]] = form
+        if len(self.forms) > MAX_FORMS:
+            del self.forms[next(iter(self.forms))]
+        self._journal.plain("form.created", {"form": body}, session.directory)
+        try:
+            answer = await form.answer
+        except asyncio.CancelledError:
+            if form.pending and body["id"] in self.forms:
+                self._cancel(form)
+            raise
+        return [_chosen(answer.get(field["key"])) for field in fields]
+
+    def find(self, session_id: str, form_id: str) -> Form | None:
+        """The form of that session, settled or not."""
+        form = self.forms.get(form_id)
+        return form if form is not None and form.session.id == session_id else None
+
+    def pending(self, *, session: str | None = None, directory: str | None = None) -> list[Json]:
+        """Forms that wait, of a session or of a location."""
+        return [
+            form.body
+            for form in self.forms.values()
+            if form.pending
+            and (session is None or form.session.id == session)
+            and (directory is None or form.session.directory == directory)
+        ]
+
+    def reply(self, session_id: str, form_id: str, answer: Json) -> Settled:
+        """Answer a form."""
+        form = self.find(session_id, form_id)
+        if form is None or not form.pending:
+            return "missing" if form is None else "settled"
+        form.state = {"status": "answered", "answer": answer}
+        data = {"id": form_id, "sessionID": session_id, "answer": answer}
+        self._journal.plain("form.replied", data, form.session.directory)
+        form.answer.set_result(answer)
+        return "done"
+
+    def cancel(self, session_id: str, form_id: str) -> Settled:
+        """Dismiss a form: its turn ends."""
+        form = self.find(session_id, form_id)
+        if form is None or not form.pending:
+            return "missing" if form is None else "settled"
+        self._cancel(form)
+        form.answer.set_exception(DeclinedError("The user dismissed this question"))
+        return "done"
+
+    def clear(self) -> None:
+        """Forget all forms, as a restart does."""
+        self.forms.clear()
+
+    def _cancel(self, form: Form) -> None:
+        form.state = {"status": "cancelled"}
+        data = {"id": form.body["id"], "sessionID": form.session.id}
+        self._journal.plain("form.cancelled", data, form.session.directory)
+
+
+def _field(number: int, question: Json) -> Json:
+    options = [
+        {"value": option["label"], "label": option["label"], "description": option["description"]}
+        for option in question.get("options", [])
+    ]
+    return {
+        "key": f"q{number}",
+        "title": question.get("header", ""),
+        "description": question.get("question", ""),
+        "type": "multiselect" if question.get("multiple") else "string",
+        "options": options,
+        "custom": True,
+    }
+
+
+def _chosen(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]

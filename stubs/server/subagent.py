@@ -1,0 +1,145 @@
+"""The subagent tool: a child session with executions of its own, awaited or in the background."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stubs.server.execution import Executions, Outcome
+from stubs.server.journal import Journal
+from stubs.server.project import Project
+from stubs.server.store import Item, Session, Store
+from stubs.server.tools import Call, Result, ToolError
+from stubs.server.wire import Ids, Json, now_ms
+
+PREFIX = "You are a subagent spawned by another session.\n"
+IN_BACKGROUND = (
+    "The subagent is working in the background (sessionID: {id}). "
+    "You will be notified automatically when it finishes.\n"
+    "DO NOT sleep, poll for progress, ask the subagent for status, or duplicate this subagent's "
+    "work; avoid working with the same files or topics it is using.\n"
+    "Work on non-overlapping tasks, or briefly tell the user what you launched and end your "
+    "response."
+)
+
+
+class Subagents:
+    """Starts children and, in the background, tells their parents when they are done."""
+
+    def __init__(self, ids: Ids, store: Store, journal: Journal, executions: Executions) -> None:
+        self._ids = ids
+        self._store = store
+        self._journal = journal
+        self._executions = executions
+        self._watchers: set[asyncio.Task[None]] = set()
+
+    async def run(self, call: Call) -> Result:
+        """The tool. Raises ToolError when the child failed or was declined something."""
+        child = self._create(call)
+        data: Json = {"sessionID": child.id, "status": "running"}
+        call.progress(data)
+        text = PREFIX + call.text("prompt")
+        item = Item(self._ids.make("msg"), "user", {"text": text}, "steer", now_ms())
+        self._journal.enqueue(child, item)
+        self._executions.wake(child)
+        if call.input.get("background"):
+            watcher = asyncio.create_task(self._watch(call, child))
+            self._watchers.add(watcher)
+            watcher.add_done_callback(self._watchers.discard)
+            text = IN_BACKGROUND.format(id=child.id)
+            return Result((text,), {**data, "truncated": False})
+        try:
+            outcome = await self._executions.finish(child)
+        except asyncio.CancelledError:
+            self._executions.interrupt(child)
+            raise
+        if outcome.kind == "interrupted":
+            raise ToolError(f"Subagent cancelled (sessionID: {child.id})")
+        if outcome.kind == "failed":
+            reason = (outcome.error or {}).get("message", "")
+            raise ToolError(f"Subagent failed (sessionID: {child.id}): {reason}")
+        head = f'<subagent sessionID="{child.id}" state="completed">'
+        said = f"{head}\n{last_text(child)}\n</subagent>"
+        return Result((said,), {"sessionID": child.id, "status": "completed", "truncated": False})
+
+    async def abandon(self) -> None:
+        """Forget the children in the background, as a killed server does."""
+        watchers = list(self._watchers)
+        for watcher in watchers:
+            watcher.cancel()
+        await asyncio.gather(*watchers, return_exceptions=True)
+
+    def _create(self, call: Call) -> Session:
+        parent = call.session
+        child = self._store.add(
+            Session(
+                self._ids.make("ses"),
+                parent.directory,
+                self._ids.slug(),
+                now_ms(),
+                title=call.text("description"),
+                parent=parent.id,
+                agent=call.text("agent"),
+                permissions=parent.permissions,
+                titled=True,
+            )
+        )
+        announce(self._journal, child)
+        return child
+
+    async def _watch(self, call: Call, child: Session) -> None:
+        outcome = await self._executions.finish(child)
+        parent = call.session
+        if parent.id not in self._store.sessions:
+            return
+        state, text = _report(outcome, child)
+        title = call.text("description")
+        agent = Project(parent.directory).agent(call.text("agent")) or {}
+        payload: Json = {
+            "text": f'<subagent sessionID="{child.id}" state="{state}" description="{title}">\n'
+            f"{text}\n</subagent>",
+            "description": title,
+            "metadata": {
+                "source": "subagent",
+                "childID": child.id,
+                "agent": agent.get("name", call.text("agent")),
+                "state": state,
+            },
+        }
+        item = Item(self._ids.make("msg"), "synthetic", payload, "steer", now_ms())
+        self._journal.enqueue(parent, item)
+        self._executions.wake(parent)
+
+
+def announce(journal: Journal, session: Session) -> None:
+    """The event of a new session."""
+    location = {"directory": session.directory}
+    data: Json = {
+        "slug": session.slug,
+        "version": "2.0.15",
+        "projectID": session.project_id,
+        "parentID": session.parent,
+        "location": location,
+        "subpath": "",
+        "title": session.title,
+        "agent": session.agent,
+        "model": session.model,
+        "permissions": session.permissions,
+    }
+    present = {key: value for key, value in data.items() if value is not None}
+    journal.durable(session, "session.created", present)
+
+
+def last_text(session: Session) -> str:
+    """The text of the session's last answer."""
+    for row in reversed(session.rows):
+        if row["type"] == "assistant":
+            return "".join(part["text"] for part in row["content"] if part["type"] == "text")
+    return ""
+
+
+def _report(outcome: Outcome, child: Session) -> tuple[str, str]:
+    if outcome.kind == "succeeded":
+        return "completed", last_text(child)
+    if outcome.kind == "failed":
+        return "error", str((outcome.error or {}).get("message", ""))
+    return "cancelled", "Subagent cancelled"
