@@ -169,7 +169,7 @@ class Engine:
             self._pid = pid
 
     def _context_size(self, directory: str, model: str | None) -> int | None:
-        catalogue = self.catalogues.kept(directory)
+        catalogue = self.catalogues.last(directory)
         for one in catalogue.models if catalogue is not None else ():
             if one.key == model:
                 return one.limit.context

@@ -12,11 +12,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from adapter.upstream.client import Server
 from adapter.upstream.transport import Sleep
 from contract.reads import Agent, Model
+
+ValueT = TypeVar("ValueT")
 
 # Directories that are kept; the least recently used one goes first.
 MAX_DIRECTORIES: Final = 256
@@ -67,6 +69,7 @@ class Catalogues:
         self._sleep = sleep
         # None: waited for in vain.
         self._kept: OrderedDict[str, Catalogue | None] = OrderedDict()
+        self._last: OrderedDict[str, Catalogue] = OrderedDict()
         self._loads: dict[str, asyncio.Task[Catalogue]] = {}
         # The loads above, and those that were invalidated and still have callers.
         self._running: set[asyncio.Task[Catalogue]] = set()
@@ -83,9 +86,9 @@ class Catalogues:
         load = self._loads.get(directory) or self._start(directory)
         return await asyncio.shield(load)
 
-    def kept(self, directory: str) -> Catalogue | None:
-        """What is known of a directory without asking; None before a complete load."""
-        return self._kept.get(directory)
+    def last(self, directory: str) -> Catalogue | None:
+        """What was last known of a directory, without asking; it may have changed since."""
+        return self._last.get(directory)
 
     def invalidate(self, directory: str | None = None) -> None:
         """Forgets one directory, or all; the result of a load under way is not kept either."""
@@ -119,10 +122,9 @@ class Catalogues:
         if failed:
             return
         catalogue = load.result()
-        self._kept[directory] = catalogue if catalogue.complete else None
-        self._kept.move_to_end(directory)
-        if len(self._kept) > MAX_DIRECTORIES:
-            self._kept.popitem(last=False)
+        if catalogue.complete:
+            _keep(self._last, directory, catalogue)
+        _keep(self._kept, directory, catalogue if catalogue.complete else None)
 
     async def _load(self, directory: str, *, patient: bool) -> Catalogue:
         end = self._clock() + self._settings.deadline
@@ -137,3 +139,10 @@ class Catalogues:
                 return catalogue
             await self._sleep(pause)
             pause = min(pause * self._settings.growth, self._settings.longest_pause)
+
+
+def _keep(table: OrderedDict[str, ValueT], directory: str, value: ValueT) -> None:
+    table[directory] = value
+    table.move_to_end(directory)
+    if len(table) > MAX_DIRECTORIES:
+        table.popitem(last=False)
