@@ -54,9 +54,9 @@ class Log:
 
 @asynccontextmanager
 async def feeding(
-    *scripts: Script, settings: FeedSettings = FAST, sink: Log | None = None
+    *scripts: Script, settings: FeedSettings = FAST
 ) -> AsyncIterator[tuple[Feed, Log, WireServer]]:
-    log = sink or Log()
+    log = Log()
     watch = Watch()
     watch.add(OURS)
     async with WireServer(*scripts) as wire, Server(wire.url) as server:

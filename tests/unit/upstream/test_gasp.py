@@ -8,7 +8,7 @@ import pytest
 
 from adapter.upstream.credentials import Credential
 from adapter.upstream.gasp import last_gasp
-from tests.support.waiting import until
+from stubs.waiting import until
 from tests.unit.upstream.wire import WireServer, stay
 
 
