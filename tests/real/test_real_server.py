@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.processes import processes_of_home
+from stubs.processes import processes_of_home
+from stubs.real_server import real_server
+from stubs.waiting import until
 from tests.support.proxy import Proxy
-from tests.support.real_server import real_server
-from tests.support.waiting import until
 
 pytestmark = pytest.mark.real
 

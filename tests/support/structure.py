@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.support.tools import ROOT
+from stubs.parts import ROOT
 
 PACKAGES: Final = ("adapter", "contract", "stubs")
 READ_ONLY: Final = re.compile(r"\b(Mapping|Sequence|Set|frozenset|tuple|Collection)\[")

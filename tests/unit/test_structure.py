@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from contract.version import VERSION
+from stubs.parts import ROOT
 from tests.support.structure import (
     FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
@@ -26,7 +27,6 @@ from tests.support.structure import (
     parse,
     v1_strings,
 )
-from tests.support.tools import ROOT
 
 MAX_LINES: Final = 400
 OURS: Final = modules(*PACKAGES)

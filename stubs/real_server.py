@@ -1,4 +1,4 @@
-"""A real OpenCode server with the scripted model behind it, for one test.
+"""A real OpenCode server with the scripted model behind it, for one run.
 
 It has a HOME, a project directory and a model of its own; it reaches nothing outside loopback.
 """
@@ -20,9 +20,9 @@ from typing import Any, Final
 import httpx
 
 from stubs.model import ScriptedModel
-from tests.support.processes import kill_processes_of_home
-from tests.support.tools import opencode
-from tests.support.waiting import until
+from stubs.parts import opencode
+from stubs.processes import kill_processes_of_home
+from stubs.waiting import until
 
 USERNAME: Final = "opencode"
 PASSWORD: Final = "a-test-password"
@@ -188,8 +188,8 @@ async def real_server(
 ) -> AsyncIterator[RealServer]:
     """Model and server, running; `server.project` is a project with that `permission`.
 
-    `root` is an empty directory of the test. At the end everything that the server started is
-    killed too. Raises MissingToolError without the real parts.
+    `root` is an empty directory. At the end everything that the server started is
+    killed too. Raises MissingPartError without the real parts.
     """
     async with ScriptedModel() as model:
         server = RealServer(root, model)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[1]
 _MODULES: Final = ROOT / ".tools" / "node_modules"
 
 
-class MissingToolError(RuntimeError):
+class MissingPartError(RuntimeError):
     """A real part is not installed."""
 
 
 def opencode() -> Path:
-    """The OpenCode 2.0.15 binary. Raises MissingToolError, as all functions here do."""
+    """The OpenCode 2.0.15 binary. Raises MissingPartError, as all functions here do."""
     return _part("@opencode/cli-linux-x64-baseline/bin/opencode")
 
 
@@ -36,5 +36,5 @@ def acp_schema() -> Path:
 def _part(path: str) -> Path:
     found = _MODULES / path
     if not found.exists():
-        raise MissingToolError(f"{found} is missing: run `make tools`")
+        raise MissingPartError(f"{found} is missing: run `make tools`")
     return found
