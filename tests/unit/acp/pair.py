@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from adapter.acp.jsonrpc import JsonObject
+from adapter.acp.peer import Ending, Peer, PeerLimits
 from adapter.acp.transport import Call
 
 DEADLINE = 5.0
@@ -107,3 +108,34 @@ def req(ident: object, method: str, **params: object) -> JsonObject:
 
 def note(method: str, **params: object) -> JsonObject:
     return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+class Connection:
+    """A running peer with everything that the test holds of it."""
+
+    def __init__(self, limits: PeerLimits) -> None:
+        self.wire = MemoryTransport()
+        self.handler = ScriptedHandler()
+        self.clock = HandClock()
+        self.peer = Peer(self.wire, self.handler, self.clock, limits)
+        self.running = asyncio.create_task(self.peer.run())
+
+    async def ended(self) -> Ending:
+        async with asyncio.timeout(DEADLINE):
+            return await self.running
+
+
+@asynccontextmanager
+async def connected(limits: PeerLimits | None = None) -> AsyncIterator[Connection]:
+    connection = Connection(limits or PeerLimits())
+    try:
+        yield connection
+    finally:
+        connection.wire.hang_up()
+        async with asyncio.timeout(DEADLINE):
+            await connection.running
+            await connection.peer.aclose()
+
+
+async def echo(call: Call) -> JsonObject:
+    return dict(call.params)

@@ -4,54 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from adapter.acp.jsonrpc import JsonObject
-from adapter.acp.peer import Ending, Peer, PeerError, PeerLimits
+from adapter.acp.peer import Ending, PeerError, PeerLimits
 from adapter.acp.transport import Call
 from contract.errors import AcpError
-from tests.unit.acp.pair import (
-    DEADLINE,
-    HandClock,
-    MemoryTransport,
-    ScriptedHandler,
-    note,
-    req,
-)
-
-
-class Connection:
-    """A running peer with everything that the test holds of it."""
-
-    def __init__(self, limits: PeerLimits) -> None:
-        self.wire = MemoryTransport()
-        self.handler = ScriptedHandler()
-        self.clock = HandClock()
-        self.peer = Peer(self.wire, self.handler, self.clock, limits)
-        self.running = asyncio.create_task(self.peer.run())
-
-    async def ended(self) -> Ending:
-        async with asyncio.timeout(DEADLINE):
-            return await self.running
-
-
-@asynccontextmanager
-async def connected(limits: PeerLimits | None = None) -> AsyncIterator[Connection]:
-    connection = Connection(limits or PeerLimits())
-    try:
-        yield connection
-    finally:
-        connection.wire.hang_up()
-        async with asyncio.timeout(DEADLINE):
-            await connection.running
-            await connection.peer.aclose()
-
-
-async def echo(call: Call) -> JsonObject:
-    return dict(call.params)
+from tests.unit.acp.pair import DEADLINE, connected, echo, note, req
 
 
 async def forever(call: Call) -> JsonObject:
@@ -328,71 +288,6 @@ class TestAskingTheClient:
                 await ask
             with pytest.raises(PeerError):
                 await c.peer.request("ask", {})
-
-
-class TestTheWayOut:
-    async def test_lines_queued_together_leave_in_one_write(self) -> None:
-        async with connected() as c:
-            for n in range(10):
-                c.peer.notify("u", {"n": n})
-            lines = await c.wire.wait_lines(10)
-            assert [line["params"] for line in lines] == [{"n": n} for n in range(10)]
-            assert len(c.wire.writes) == 1
-
-    async def test_a_write_gathers_at_most_64_kib(self) -> None:
-        async with connected() as c:
-            for _ in range(10):
-                c.peer.notify("u", {"text": "x" * 30_000})
-            await c.wire.wait_lines(10)
-            assert len(c.wire.writes) == 5
-            assert max(map(len, c.wire.writes)) <= 64 * 1024
-
-    async def test_queued_bytes_and_congestion_are_visible(self) -> None:
-        async with connected(PeerLimits(outbox=100)) as c:
-            with c.wire.not_reading():
-                seen = []
-                for _ in range(2):
-                    c.peer.notify("u", {"text": "x" * 20})
-                    seen.append((c.peer.queued_bytes, c.peer.congested))
-            await c.wire.wait_lines(2)
-            seen.append((c.peer.queued_bytes, c.peer.congested))
-        assert seen == [(72, False), (144, True), (0, False)]
-
-    async def test_a_client_that_does_not_read_has_left(self) -> None:
-        async with connected(PeerLimits(outbox=100, stall_seconds=0.04)) as c:
-            with c.wire.not_reading():
-                c.peer.notify("u", {"text": "x" * 100})
-                c.clock.now += 0.03
-                c.peer.notify("u", {"text": "x" * 20})
-                assert c.peer.ending is None
-                c.clock.now += 0.02
-                assert await c.ended() is Ending.STALLED
-                assert c.wire.closed
-
-    async def test_slow_but_not_past_the_bound_is_no_stall(self) -> None:
-        async with connected(PeerLimits(outbox=1000, stall_seconds=0.01)) as c:
-            c.handler.methods["echo"] = echo
-            with c.wire.not_reading():
-                c.peer.notify("u", {})
-                c.clock.now += 1000
-                await asyncio.sleep(0.03)
-                assert c.peer.ending is None
-            c.wire.say(req(1, "echo"))
-            await c.wire.wait_lines(2)
-
-    async def test_a_flood_is_cut_at_once(self) -> None:
-        async with connected(PeerLimits(outbox=1000)) as c:
-            with c.wire.not_reading():
-                for _ in range(5):
-                    c.peer.notify("u", {"text": "x" * 1000})
-                assert await c.ended() is Ending.STALLED
-                assert c.peer.queued_bytes == 0
-
-    async def test_a_transport_that_refuses_ends_the_connection(self) -> None:
-        async with connected() as c:
-            c.wire.refuses = True
-            c.peer.notify("u", {})
-            assert await c.ended() is Ending.BROKEN
 
 
 class TestTheEnd:
