@@ -116,15 +116,14 @@ class Catalogues:
         self._running.discard(load)
         # Asked in any case: with every caller cancelled nobody else takes the exception.
         failed = load.cancelled() or load.exception() is not None
+        catalogue = None if failed else load.result()
+        if catalogue is not None and catalogue.complete:
+            _keep(self._last, directory, catalogue)
         if self._loads.get(directory) is not load:
             return
         del self._loads[directory]
-        if failed:
-            return
-        catalogue = load.result()
-        if catalogue.complete:
-            _keep(self._last, directory, catalogue)
-        _keep(self._kept, directory, catalogue if catalogue.complete else None)
+        if catalogue is not None:
+            _keep(self._kept, directory, catalogue if catalogue.complete else None)
 
     async def _load(self, directory: str, *, patient: bool) -> Catalogue:
         end = self._clock() + self._settings.deadline

@@ -93,17 +93,19 @@ async def test_a_complete_catalogue_is_kept_until_it_is_invalidated(
     catalogues: Catalogues, respx_mock: respx.MockRouter
 ) -> None:
     booting = Booting(respx_mock)
-    assert catalogues.kept(PLACE) is None
+    assert catalogues.last(PLACE) is None
     first = await catalogues.get(PLACE)
-    assert catalogues.kept(PLACE) is first
+    assert catalogues.last(PLACE) is first
     assert await catalogues.get(PLACE) is first
     assert booting.reads == 1
     catalogues.invalidate("/srv/other")
     await catalogues.get(PLACE)
     assert booting.reads == 1
     catalogues.invalidate(PLACE)
-    await catalogues.get(PLACE)
+    assert catalogues.last(PLACE) is first
+    second = await catalogues.get(PLACE)
     assert booting.reads == 2
+    assert catalogues.last(PLACE) is second
     catalogues.invalidate()
     await catalogues.get(PLACE)
     assert booting.reads == 3
