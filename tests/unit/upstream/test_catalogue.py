@@ -162,7 +162,9 @@ async def test_what_was_invalidated_during_its_load_is_not_kept(
         await booting.asked.wait()
     catalogues.invalidate(PLACE)
     booting.gate.set()
-    assert (await caller).complete
+    loaded = await caller
+    assert loaded.complete
+    assert catalogues.last(PLACE) is loaded
     await catalogues.get(PLACE)
     assert booting.reads == 2
 
