@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from stubs.processes import processes_of_home
+from stubs.proxy import Proxy
 from stubs.real_server import real_server
 from stubs.waiting import until
-from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.real
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from aiohttp import web
 
+from stubs.proxy import Proxy, Rule
 from stubs.waiting import until
-from tests.support.proxy import Proxy, Rule
 
 
 class Upstream:
