@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import posixpath
@@ -25,7 +26,6 @@ from contract.errors import AcpError, Code, invalid_params, session_gone
 from contract.initialize import initialize_result
 from contract.reads import Session
 from contract.semantics import OWN_MESSAGE_PREFIX
-from contract.shapes import ModelRef
 
 logger = logging.getLogger(__name__)
 
@@ -64,12 +64,13 @@ class Connection:
 
     async def leave(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The client is gone: (sessions to interrupt, (session, prompt) to withdraw)."""
+        interrupt = self._engine.settings.interrupt_on_exit
+        left = await asyncio.gather(
+            *(one.hub.leave(one.owner, interrupt=interrupt) for one in self._open.values())
+        )
         interrupts: list[str] = []
         withdrawals: list[tuple[str, str]] = []
-        for session_id, one in self._open.items():
-            stops, withdrawn = await one.hub.leave(
-                one.owner, interrupt=self._engine.settings.interrupt_on_exit
-            )
+        for session_id, (stops, withdrawn) in zip(self._open, left, strict=True):
             interrupts.extend(session_id for _ in stops)
             withdrawals.extend((session_id, turn_id) for turn_id in withdrawn)
         return interrupts, withdrawals
@@ -239,12 +240,10 @@ class Connection:
         match change:
             case SetAgent(agent):
                 await server.set_agent(hub.session_id, agent)
-                hub.agent = agent
+                hub.chose_agent(agent)
             case SetModel(model):
                 await server.set_model(hub.session_id, model.provider_id, model.id, model.variant)
-                hub.model = ModelRef(
-                    id=model.id, provider_id=model.provider_id, variant=model.variant
-                )
+                hub.chose_model(model)
             case None:
                 pass
 

@@ -129,6 +129,7 @@ class Engine:
 
     def connected(self) -> None:
         self._was_up = True
+        self.catalogues.invalidate()
         for hub in self._hubs.values():
             hub.feed_back()
         self._spawn(self._look_at_server())

@@ -19,7 +19,8 @@ from adapter.engine.client import Attachment
 from adapter.engine.effects import Effects
 from adapter.engine.services import Services
 from adapter.engine.window import Window
-from contract.events import AgentSelected, Event, ModelSelected, SessionRenamed
+from adapter.upstream.errors import UpstreamError
+from contract.events import AgentSelected, Event, ModelSelected
 from contract.reads import Session
 from contract.shapes import ModelRef, PermissionAsk
 
@@ -34,7 +35,7 @@ class Hub:
         self.directory = directory
         self.agent = session.agent
         self.model: ModelRef | None = session.model
-        self.title = session.title
+        self._choices_seen = 0
         self.core = SessionCore(session.id, services.offsets, services.pid())
         self._services = services
         self._attachments: dict[int, Attachment] = {}
@@ -120,11 +121,9 @@ class Hub:
         """An event of this session or of a descendant."""
         match event:
             case AgentSelected() if event.session_id == self.session_id:
-                self.agent = event.agent
+                self.chose_agent(event.agent)
             case ModelSelected() if event.session_id == self.session_id:
-                self.model = event.model
-            case SessionRenamed() if event.session_id == self.session_id:
-                self.title = event.title
+                self.chose_model(event.model)
             case _:
                 pass
         if not self._window.buffered(event):
@@ -136,11 +135,34 @@ class Hub:
 
     def feed_back(self) -> None:
         self.step(v.FeedBack())
+        self._spawn(self._refresh())
 
     def unauthorised(self) -> None:
         """The feed is refused with 401: no turn can be followed any further."""
         if self.core.turn_ids:
             self.step(v.Reconcile(v.Snapshot(state="unauthorised")))
+
+    # --- choices --------------------------------------------------------------------------
+
+    def chose_agent(self, agent: str) -> None:
+        """The session's agent, by an event or by a set that was accepted."""
+        self.agent = agent
+        self._choices_seen += 1
+
+    def chose_model(self, model: ModelRef) -> None:
+        self.model = model
+        self._choices_seen += 1
+
+    async def _refresh(self) -> None:
+        """Read what the gap may have changed (rule 18); a choice heard meanwhile is newer."""
+        seen = self._choices_seen
+        try:
+            session = await self._services.server.session(self.session_id)
+        except UpstreamError as error:
+            logger.info("the choices of %s could not be read: %s", self.session_id, error)
+            return
+        if seen == self._choices_seen:
+            self.agent, self.model = session.agent, session.model
 
     # --- the core -------------------------------------------------------------------------
 
