@@ -76,3 +76,13 @@ async def test_a_transport_that_refuses_ends_the_connection() -> None:
         c.wire.refuses = True
         c.peer.notify("u", {})
         assert await c.ended() is Ending.BROKEN
+
+
+async def test_time_without_anything_to_read_is_no_stall() -> None:
+    async with connected(PeerLimits(outbox=100, stall_seconds=0.04)) as c:
+        c.clock.now += 1000
+        with c.wire.not_reading():
+            c.peer.notify("u", {"text": "x" * 100})
+            await asyncio.sleep(0.03)
+            assert c.peer.ending is None
+        await c.wire.wait_lines(1)

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints its number and fails past its bound."""
