@@ -88,7 +88,12 @@ class ScriptedModel:
         error_action = choice.step.error
         if error_action is not None and _holds(error_action.times, asked):
             return _refusal(error_action.status, f"scripted error {error_action.status}")
-        return await _Answer(request, str(body.get("model", MODELS[0]))).stream(choice, asked)
+        answer = _Answer(request, str(body.get("model", MODELS[0])))
+        try:
+            return await answer.stream(choice, asked)
+        except ConnectionResetError:
+            # OpenCode hangs up on the model when a turn is interrupted.
+            return answer.response
 
     def _count(self, key: str) -> int:
         """How often this step was asked for before."""
@@ -120,10 +125,10 @@ class _Answer:
     def __init__(self, request: web.Request, model: str) -> None:
         self._request = request
         self._model = model
-        self._response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        self.response = web.StreamResponse(headers={"content-type": "text/event-stream"})
 
     async def stream(self, choice: Choice, asked: int) -> web.StreamResponse:
-        await self._response.prepare(self._request)
+        await self.response.prepare(self._request)
         await self._send(self._chunk({"role": "assistant", "content": ""}))
         calls = 0
         for action in choice.step.actions:
@@ -139,7 +144,7 @@ class _Answer:
         end = self._chunk({}, choice.step.finish)
         usage = self._event({"choices": [], "usage": USAGE})
         await self._send(end + usage + b"data: [DONE]\n\n")
-        return self._response
+        return self.response
 
     async def _stream_pieces(self, action: Stream) -> None:
         field = "content" if action.kind == "text" else "reasoning_content"
@@ -154,10 +159,10 @@ class _Answer:
         # Closing keeps what was written so far and ends the body in mid-chunk; abort would lose it.
         if self._request.transport is not None:
             self._request.transport.close()
-        return self._response
+        return self.response
 
     async def _send(self, data: bytes) -> None:
-        await self._response.write(data)
+        await self.response.write(data)
 
     def _chunk(self, delta: Mapping[str, object], finish: str | None = None) -> bytes:
         return self._event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})

@@ -1,0 +1,1 @@
+"""The demonstration of `make run`."""
