@@ -7,6 +7,8 @@ under way, because the server rejects the siblings of a rejected ask and ends th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from adapter.core import cancel
 from adapter.core.state import (
     OPEN_ASKS_BOUND,
@@ -30,6 +32,7 @@ from adapter.core.values import (
     Tool,
     WithdrawAsk,
 )
+from contract import events as ev
 from contract.shapes import Form, PermissionAsk
 
 
@@ -41,11 +44,14 @@ def appeared(state: SessionState, ask: PermissionAsk) -> list[Output]:
     if turn is None:
         return _unattended(state, ask)
     turn.asks += 1
+    if turn.asks > TURN_ASKS_BOUND:
+        _blame(state, turn, ask)
+        return [Reply(ask.session_id, ask.id, "reject")]
     if turn.cancel is not CancelStep.NONE:
         # The stop of the turn settles it; nobody is asked any more.
         state.asks[ask.id] = Ask(ask, turn.id, AskStep.HELD)
         return []
-    if len(state.asks) >= OPEN_ASKS_BOUND or turn.asks > TURN_ASKS_BOUND:
+    if len(state.asks) >= OPEN_ASKS_BOUND:
         state.asks[ask.id] = Ask(ask, turn.id, AskStep.HELD, "reject")
         return _release(state, ask.session_id)
     state.asks[ask.id] = Ask(ask, turn.id, AskStep.SHOWN)
@@ -84,10 +90,13 @@ def replied(state: SessionState, given: Replied) -> list[Output]:
 def gone(state: SessionState, ask_id: str) -> list[Output]:
     """An ask was settled by somebody (a `replied` event, or it is missing in a read)."""
     ask = state.asks.get(ask_id)
-    if ask is None or ask.step is AskStep.REPLYING:
+    if ask is None or ask.decision == "stop":
+        # The answer to the rejection that stops a turn says whether it did (`replied`).
         return []
     del state.asks[ask_id]
-    out: list[Output] = [Disarm(f"unattended:{ask_id}")]
+    out: list[Output] = []
+    if ask.step is AskStep.UNATTENDED:
+        out.append(Disarm(f"unattended:{ask_id}"))
     if ask.step is AskStep.SHOWN:
         out.append(WithdrawAsk(ask_id))
     return out + _release(state, ask.ask.session_id)
@@ -101,7 +110,6 @@ def tool_over(state: SessionState, message_id: str, call_id: str) -> list[Output
         if ask.ask.source is not None
         and ask.ask.source.message_id == message_id
         and ask.ask.source.call_id == call_id
-        and ask.step is not AskStep.REPLYING
     ]
     return [output for ask_id in over for output in gone(state, ask_id)]
 
@@ -118,15 +126,61 @@ def unattended(state: SessionState, ask_id: str) -> list[Output]:
 
 def resend(state: SessionState, listed: frozenset[str]) -> list[Output]:
     """After a gap: replies that did not arrive are sent again, vanished asks withdrawn."""
-    out: list[Output] = []
+    out: list[Output] = [
+        _reply(ask)
+        for ask_id, ask in state.asks.items()
+        if ask_id in listed and ask.step is AskStep.REPLYING
+    ]
     for ask_id, ask in list(state.asks.items()):
-        if ask_id not in listed:
-            if ask.step is AskStep.REPLYING:
-                del state.asks[ask_id]
-            else:
-                out.extend(gone(state, ask_id))
-        elif ask.step is AskStep.REPLYING:
-            out.append(_reply(ask))
+        if ask_id in listed:
+            continue
+        if ask.decision == "stop":
+            del state.asks[ask_id]
+        else:
+            out.extend(gone(state, ask_id))
+    return out
+
+
+def listed(
+    state: SessionState, shown: Sequence[PermissionAsk], heard: Sequence[ev.Event]
+) -> list[Output]:
+    """The asks of a snapshot, but for those that an event heard since then has settled."""
+    settled = {event.request_id for event in heard if isinstance(event, ev.PermissionReplied)}
+    over = {
+        (event.message_id, event.call_id)
+        for event in heard
+        if isinstance(event, ev.ToolSuccess | ev.ToolFailed)
+    }
+    return [
+        output
+        for ask in shown
+        if state.follows(ask.session_id) and ask.id not in settled
+        if ask.source is None or (ask.source.message_id, ask.source.call_id) not in over
+        for output in appeared(state, ask)
+    ]
+
+
+def listed_forms(
+    state: SessionState, shown: Sequence[Form], heard: Sequence[ev.Event]
+) -> list[Output]:
+    """The forms of a snapshot, but for those that an event heard since then speaks of."""
+    known = {
+        event.form.id if isinstance(event, ev.FormCreated) else event.form_id
+        for event in heard
+        if isinstance(event, ev.FormCreated | ev.FormReplied | ev.FormCancelled)
+    }
+    return [
+        output
+        for given in shown
+        if state.follows(given.session_id) and given.id not in known
+        for output in form(state, given)
+    ]
+
+
+def forget_all(state: SessionState) -> list[Output]:
+    """The session is gone, and its asks with it."""
+    out = [output for ask_id in list(state.asks) for output in gone(state, ask_id)]
+    state.asks.clear()
     return out
 
 
@@ -170,14 +224,25 @@ def _release(state: SessionState, session_id: str) -> list[Output]:
         return []
     out: list[Output] = []
     for ask in siblings:
-        if ask.step is AskStep.HELD and ask.decision == "reject":
+        if ask.step is AskStep.HELD and ask.decision == "reject" and not _stopping(state, ask):
             ask.step = AskStep.REPLYING
             turn = state.turns.get(ask.turn_id) if ask.turn_id else None
-            source = ask.ask.source
-            if turn is not None and source is not None and session_id == state.id:
-                turn.rejected_in.add(source.message_id or "")
+            if turn is not None:
+                _blame(state, turn, ask.ask)
             out.append(_reply(ask))
     return out
+
+
+def _blame(state: SessionState, turn: Turn, ask: PermissionAsk) -> None:
+    """Remember the step of a rejection of ours: it may be what ends the turn (rule 15)."""
+    if ask.source is not None and ask.source.message_id and ask.session_id == state.id:
+        turn.rejected_in.add(ask.source.message_id)
+
+
+def _stopping(state: SessionState, ask: Ask) -> bool:
+    """Whether the ask's turn is being stopped by one request, which settles the ask too."""
+    turn = state.turns.get(ask.turn_id) if ask.turn_id else None
+    return turn is not None and turn.cancel is not CancelStep.NONE
 
 
 def _turn_of(state: SessionState, ask: PermissionAsk) -> Turn | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.core import cancel, waiting
+from adapter.core import asks, cancel, waiting
 from adapter.core.reconcile import CONTENT_FILTER, stop_of
 from adapter.core.settle import (
     ended_elsewhere,
@@ -30,18 +30,25 @@ _OutcomeOf = Callable[[Turn], Outcome]
 
 def submit(state: SessionState, given: Submit) -> list[Output]:
     """Register a turn before anything is posted."""
-    state.turns[given.turn_id] = Turn(given.turn_id, given.owner)
-    return []
+    state.turns[given.turn_id] = Turn(given.turn_id, given.owner, pid=state.pid)
+    return [Arm("gap", "gap")] if state.gap and len(state.turns) == 1 else []
 
 
 def posted(state: SessionState, given: Posted) -> list[Output]:
     """The definite answer of a submission, or the word that there is none."""
     turn = state.turns.get(given.turn_id)
     if turn is None:
+        known = given.admission is Admission.ADMITTED
+        return cancel.loose_heard(state, given.turn_id, delivered=False) if known else []
+    if turn.phase is Phase.RUNNING:
+        # Its delivery was heard: no answer to the POST says more than that.
         return []
     match given.admission:
         case Admission.ADMITTED:
             return _admitted(state, turn, probed=given.probed)
+        case Admission.UNCLEAR | Admission.UNREACHED if turn.admitted:
+            # It was heard to enter the inbox; what was lost is only the answer (rule 2).
+            return _admitted(state, turn, probed=True)
         case _ if turn.cancel is not CancelStep.NONE and given.admission is not Admission.UNCLEAR:
             turn.mark = "confirmed"
             return settle(state, turn, stopped(turn, Stop.CANCELLED))
@@ -91,41 +98,53 @@ def posted(state: SessionState, given: Posted) -> list[Output]:
             )
 
 
+def enqueued(state: SessionState, event: ev.InboxEnqueued) -> list[Output]:
+    """An inbox item, ours or not, was admitted."""
+    state.note_kind(event.inbox_id, event.item.type)
+    turn = state.turns.get(event.inbox_id)
+    if turn is None:
+        return cancel.loose_heard(state, event.inbox_id, delivered=False)
+    turn.admitted = True
+    return []
+
+
 def delivered(state: SessionState, inbox_id: str) -> list[Output]:
     """An inbox item, ours or not, was put before the model."""
-    state.delivered_any = True
-    sharing = state.answering
-    state.answering = True
+    state.undelivered = False
+    if state.kinds.get(inbox_id, "user") != "user":
+        # A synthetic item or a compaction is nobody's prompt: nothing is shared with it.
+        return []
     turn = state.turns.get(inbox_id)
-    if turn is None:
-        if sharing and state.running and state.kinds.get(inbox_id, "user") == "user":
-            for key in state.running:
-                state.turns[key].shared = True
-        return []
-    if turn.phase is Phase.RUNNING:
-        return []
-    return begin(state, turn, sharing=sharing)
+    if turn is not None:
+        if turn.phase is Phase.RUNNING:
+            return []
+        turn.pid = state.pid
+        return begin(state, turn, sharing=state.answering) + _stop_begun(state, turn)
+    if state.answering:
+        for key in state.running:
+            state.turns[key].shared = True
+    state.answering = True
+    return cancel.loose_heard(state, inbox_id, delivered=True)
 
 
 def begin(state: SessionState, turn: Turn, *, sharing: bool) -> list[Output]:
     """The turn runs from here on."""
     turn.phase = Phase.RUNNING
     turn.admitted = True
+    turn.failed_in_inbox = None
     state.running.append(turn.id)
     state.answering = True
     if sharing:
         for key in state.running:
             state.turns[key].shared = True
-    out: list[Output] = [Arm("quiet", "quiet")]
-    if turn.cancel in (CancelStep.ASKED, CancelStep.WITHDRAWING):
-        out.extend(cancel.stop(state, turn))
-    return out
+    return [Arm("quiet", "quiet")]
 
 
 def withdrawn(state: SessionState, inbox_id: str) -> list[Output]:
     """An inbox item was taken out before it was delivered."""
     turn = state.turns.get(inbox_id)
     if turn is None:
+        state.loose.pop(inbox_id, None)
         return []
     if turn.failed_in_inbox is not None:
         return settle(state, turn, server_failed(turn, turn.failed_in_inbox))
@@ -164,13 +183,6 @@ def step_ended(state: SessionState, event: ev.StepEnded) -> list[Output]:
     return out
 
 
-def step_failed(state: SessionState, event: ev.StepFailed) -> None:
-    """Ends nothing: a retry may follow (facts, trap 5)."""
-    message = state.message_of(event.message_id)
-    if message is not None:
-        state.turns[message.turn_id].last_error = event.error
-
-
 def retrying(state: SessionState, event: ev.RetryScheduled) -> None:
     """What comes next under another message id is a retry of this message (rule 10)."""
     message = state.messages.get(event.message_id)
@@ -180,9 +192,9 @@ def retrying(state: SessionState, event: ev.RetryScheduled) -> None:
 
 def execution_ended(state: SessionState, event: ev.Event) -> list[Output]:
     """The end of an execution: of every turn that runs, and of none that still waits."""
-    undelivered = not state.delivered_any
+    undelivered, state.undelivered = state.undelivered, False
     state.answering = False
-    state.delivered_any = False
+    loose = cancel.loose_over(state)
     out: list[Output] = []
     match event:
         case ev.ExecutionSucceeded():
@@ -192,19 +204,23 @@ def execution_ended(state: SessionState, event: ev.Event) -> list[Output]:
             if undelivered:
                 out.extend(waiting.failed_in_inbox(state, event.error.message))
         case ev.ExecutionInterrupted():
-            loose = state.loose_cancel
-            state.loose_cancel = None
-            stopping = any(state.turns[key].cancel is CancelStep.STOPPING for key in state.running)
-            for key in list(state.running):
-                turn = state.turns[key]
-                out.extend(notice_of_rejection(turn))
+            why = _why_interrupted(state, loose=loose)
+            # A user's interrupt has the reason "user" whatever was refused before it.
+            refused = event.reason != "user"
+            for key in state.running:
+                if refused and was_refused(state.turns[key]):
+                    out.append(rejection_notice(state.turns[key]))
             out.extend(
-                _end_all(state, lambda turn: _interrupted(turn, loose=loose, stopping=stopping))
+                _end_all(
+                    state,
+                    lambda turn: interrupted_outcome(
+                        turn, rejected=refused and was_refused(turn), why=why
+                    ),
+                )
             )
         case _:
             pass
-    state.loose_cancel = None
-    if state.waiting():
+    if any(turn.phase is not Phase.RUNNING for turn in state.turns.values()):
         out.append(Arm("parked", "parked"))
     return out
 
@@ -212,7 +228,7 @@ def execution_ended(state: SessionState, event: ev.Event) -> list[Output]:
 def deleted(state: SessionState) -> list[Output]:
     """Settles every turn of the session: queued ones get no event of their own."""
     out: list[Output] = []
-    for turn in reversed(list(state.turns.values())):
+    for turn in state.leaving():
         if turn.cancel is not CancelStep.NONE:
             turn.mark = "confirmed"
             out.extend(settle(state, turn, stopped(turn, Stop.CANCELLED)))
@@ -224,30 +240,39 @@ def deleted(state: SessionState) -> list[Output]:
                     ended_elsewhere(turn, "Another front end deleted the session in this turn."),
                 )
             )
-    return out
+    state.loose.clear()
+    return out + asks.forget_all(state)
 
 
-def notice_of_rejection(turn: Turn) -> list[Output]:
+def was_refused(turn: Turn) -> bool:
+    """Whether a refusal of ours in this step can have ended the turn (rule 15)."""
+    return turn.cancel is CancelStep.NONE and bool(turn.rejected_in)
+
+
+def rejection_notice(turn: Turn) -> Notice:
     """Rule 15: rejections that ended the turn are told, for it settles as `end_turn`."""
-    if turn.cancel is CancelStep.NONE and turn.rejected_in:
-        return [
-            Notice(
-                turn.owner,
-                "rejected",
-                "The server ended the turn because permissions of one step were refused.",
-            )
-        ]
-    return []
+    return Notice(
+        turn.owner,
+        "rejected",
+        "The server ended the turn because permissions of one step were refused.",
+    )
 
 
-def interrupted_outcome(turn: Turn, *, rejected: bool) -> Outcome:
+def interrupted_outcome(
+    turn: Turn, *, rejected: bool, why: str = "Another front end stopped this turn."
+) -> Outcome:
     """An end by interrupt or rejection, seen from the turn that it ended."""
     if turn.cancel is not CancelStep.NONE:
         turn.mark = "confirmed"
         return stopped(turn, Stop.CANCELLED)
     if rejected:
         return stopped(turn, Stop.END_TURN, "rejected")
-    return ended_elsewhere(turn, "Another front end stopped this turn.")
+    return ended_elsewhere(turn, why)
+
+
+def _stop_begun(state: SessionState, turn: Turn) -> list[Output]:
+    """A turn whose withdrawal came too late is stopped instead."""
+    return cancel.stop(state, turn) if turn.cancel is not CancelStep.NONE else []
 
 
 def _end_all(state: SessionState, outcome_of: _OutcomeOf) -> list[Output]:
@@ -310,12 +335,10 @@ def _failed(turn: Turn, event: ev.ExecutionFailed) -> Outcome:
     return server_failed(turn, event.error.message)
 
 
-def _interrupted(turn: Turn, *, loose: str | None, stopping: bool) -> Outcome:
-    if turn.cancel is CancelStep.NONE and not turn.rejected_in:
-        if loose is not None:
-            return ended_elsewhere(turn, "Stopped by the cancel of the turn before it.")
-        if stopping:
-            return ended_elsewhere(
-                turn, "This turn was stopped by the cancel of a turn that shared its answer."
-            )
-    return interrupted_outcome(turn, rejected=bool(turn.rejected_in))
+def _why_interrupted(state: SessionState, *, loose: bool) -> str:
+    """Who stopped the turns that run, for those that were not to be stopped."""
+    if loose:
+        return "Stopped by the cancel of the turn before it."
+    if any(state.turns[key].cancel is CancelStep.STOPPING for key in state.running):
+        return "This turn was stopped by the cancel of a turn that shared its answer."
+    return "Another front end stopped this turn."

@@ -7,8 +7,9 @@ both, since the second would stop whoever runs next.
 
 from __future__ import annotations
 
+from adapter.core.reconcile import newest_prompt
 from adapter.core.settle import settle, stopped
-from adapter.core.state import AskStep, CancelStep, Phase, SessionState, Turn
+from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
     Arm,
     Interrupt,
@@ -20,7 +21,6 @@ from adapter.core.values import (
     Withdraw,
     WithdrawAsk,
 )
-from contract.reads import IdleRow
 
 
 def asked(state: SessionState, owner: int) -> list[Output]:
@@ -31,14 +31,14 @@ def asked(state: SessionState, owner: int) -> list[Output]:
     turn.cancel = CancelStep.ASKED
     out: list[Output] = [Arm(f"cancel:{turn.id}", "cancel")]
     out.extend(_take_back(state, turn))
-    if state.gap:
-        # The snapshot stands in for the events that are missing (recover.py acts on it).
-        return out
     match turn.phase:
         case Phase.SUBMITTING:
             return out
         case Phase.WAITING:
             return out + withdraw(turn)
+        case Phase.RUNNING if state.gap:
+            # Whoever runs now may be another: the snapshot stands in for the missing events.
+            return out
         case Phase.RUNNING:
             return out + stop(state, turn)
 
@@ -54,8 +54,12 @@ def stop(state: SessionState, turn: Turn) -> list[Output]:
     turn.cancel = CancelStep.STOPPING
     out = _take_back(state, turn)
     for ask_id, ask in state.asks.items():
-        mine = ask.turn_id == turn.id and ask.ask.session_id == state.id
-        if mine and ask.step in (AskStep.SHOWN, AskStep.HELD):
+        if ask.turn_id != turn.id or ask.ask.session_id != state.id:
+            continue
+        if ask.decision == "stop":
+            # Its rejection is on the way, and an interrupt on top would stop the next turn.
+            return out
+        if ask.step is AskStep.HELD:
             ask.step = AskStep.REPLYING
             ask.decision = "stop"
             return [*out, Reply(state.id, ask_id, "reject", go_on=False)]
@@ -79,8 +83,6 @@ def unclear(state: SessionState, turn: Turn) -> list[Output]:
 def overdue(state: SessionState, turn: Turn) -> list[Output]:
     """The end was not seen in time: `cancelled` is answered all the same, and said so."""
     turn.mark = "unconfirmed"
-    if turn.phase is not Phase.SUBMITTING:
-        state.loose_cancel = turn.id
     notice = Notice(
         turn.owner,
         "cancel_unconfirmed",
@@ -89,33 +91,48 @@ def overdue(state: SessionState, turn: Turn) -> list[Output]:
     return [notice, *settle(state, turn, stopped(turn, Stop.CANCELLED))]
 
 
-def after_snapshot(state: SessionState, snapshot: Snapshot) -> list[Output]:
-    """What a cancel still has to send once the snapshot stands (rules 11, 12 and 13)."""
+def after_snapshot(state: SessionState, snapshot: Snapshot, *, in_gap: bool) -> list[Output]:
+    """What a cancel still has to send once the snapshot stands (rules 11, 12 and 13).
+
+    What was sent on a feed without a gap is not sent again: its event is still to come.
+    """
     out: list[Output] = []
+    newest = newest_prompt(snapshot.rows)
     for turn in state.turns.values():
-        if turn.cancel is CancelStep.NONE:
-            continue
-        if turn.phase is Phase.WAITING:
-            out.extend(withdraw(turn))
-        elif turn.phase is Phase.RUNNING and _is_newest(snapshot, turn.id):
-            out.extend(stop(state, turn))
-    loose = state.loose_cancel
-    if loose is not None:
-        if loose in snapshot.inbox:
-            out.append(Withdraw(loose))
-        elif snapshot.active and _is_newest(snapshot, loose):
-            out.append(Interrupt(loose))
+        match turn.phase, turn.cancel:
+            case _, CancelStep.NONE:
+                continue
+            case Phase.WAITING, _ if in_gap:
+                out.extend(withdraw(turn))
+            case Phase.RUNNING, step if step is not CancelStep.STOPPING or in_gap:
+                out.extend(stop(state, turn) if turn.id == newest else [])
+    for key, loose in list(state.loose.items()):
+        if loose is not Loose.ENDED and key in snapshot.inbox:
+            out.append(Withdraw(key))
+        elif loose is not Loose.ENDED and snapshot.active and key == newest:
+            state.loose[key] = Loose.RUNNING
+            out.append(Interrupt(key))
         else:
-            state.loose_cancel = None
+            del state.loose[key]
     return out
 
 
-def _is_newest(snapshot: Snapshot, turn_id: str) -> bool:
-    """Whether X is the newest user, synthetic or idle row: else an interrupt hits another."""
-    for row in reversed(snapshot.rows):
-        if isinstance(row, IdleRow) or row.type in ("user", "synthetic"):
-            return row.id == turn_id
-    return False
+def loose_heard(state: SessionState, turn_id: str, *, delivered: bool) -> list[Output]:
+    """A prompt whose cancel outlived its turn shows up at the server after all (rule 13)."""
+    if turn_id not in state.loose:
+        return []
+    if not delivered:
+        return [Withdraw(turn_id)]
+    state.loose[turn_id] = Loose.RUNNING
+    return [Interrupt(turn_id)]
+
+
+def loose_over(state: SessionState) -> bool:
+    """An execution ended, and with it every delivered prompt; whether one was being stopped."""
+    over = [key for key, loose in state.loose.items() if loose is not Loose.QUEUED]
+    for key in over:
+        del state.loose[key]
+    return bool(over)
 
 
 def _take_back(state: SessionState, turn: Turn) -> list[Output]:

@@ -106,6 +106,12 @@ class OffsetTable:
             if offset.state is State.LIVE:
                 offset.state = State.HELD
 
+    def restart(self, session_id: str, messages: frozenset[str]) -> None:
+        """Another client takes these messages over: it gets their open parts in whole."""
+        for part, offset in self._sessions.get(session_id, {}).items():
+            if part.message_id in messages and offset.state is not State.CLOSED:
+                self._sessions[session_id][part] = Offset(State.HELD)
+
     def forget(self, session_id: str, messages: frozenset[str]) -> None:
         """Remove exactly the entries of these messages of this session."""
         parts = self._sessions.get(session_id)

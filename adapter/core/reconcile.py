@@ -91,21 +91,16 @@ def segment(rows: Sequence[AnyRow], turn_id: str) -> Segment | None:
 
 
 def judge(turn: Turn, snapshot: Snapshot, pid: int) -> Judgement:
-    """The verdict on an admitted turn. `pid` is the server that it was delivered on."""
+    """The verdict on an admitted turn. `pid` is the server process that had it before."""
     own = segment(snapshot.rows, turn.id)
-    if (
-        pid
-        and snapshot.pid
-        and snapshot.pid != pid
-        and turn.phase is Phase.RUNNING
-        and not _answered(snapshot.rows, turn.id)
-    ):
+    if pid and snapshot.pid and snapshot.pid != pid and _died(turn, snapshot.rows):
         return Judgement(Verdict.RESTARTED, own or EMPTY)
     if turn.id in snapshot.inbox:
         return Judgement(Verdict.QUEUED if snapshot.active else Verdict.PARKED, EMPTY)
     if own is None:
         if not snapshot.complete:
-            return Judgement(Verdict.LOST, EMPTY)
+            # A long answer pushed X's row out of what is read.
+            return Judgement(Verdict.RUNNING if snapshot.active else Verdict.LOST, EMPTY)
         withdrawn = turn.cancel is CancelStep.WITHDRAWING
         return Judgement(Verdict.WITHDRAWN if withdrawn else Verdict.WITHDRAWN_ELSEWHERE, EMPTY)
     return _of_segment(own, active=snapshot.active)
@@ -131,7 +126,7 @@ def _of_segment(own: Segment, *, active: bool) -> Judgement:
     # session whose segment is open is in the pause before the retry.
     if error and (own.closed or not active):
         return Judgement(Verdict.FAILED, own, message=error.message)
-    if active:
+    if active and not own.closed:
         return Judgement(Verdict.RUNNING, own)
     return Judgement(Verdict.LOST, own)
 
@@ -140,34 +135,55 @@ def _joins(last: AssistantRow, row: AnyRow) -> bool:
     """Whether a user, compaction or synthetic row leaves the segment open."""
     if last.finish in (None, "tool-calls"):
         return True
-    retried = last.finish == "error" and (last.error is None or last.error.type != "aborted")
-    return row.type == "synthetic" and retried
+    return row.type == "synthetic" and is_retried(last)
 
 
-def _answered(rows: Sequence[AnyRow], turn_id: str) -> bool:
-    """Whether X's own last assistant, before any other front end's row, is an end.
+def newest_prompt(rows: Sequence[AnyRow]) -> str | None:
+    """The newest user, synthetic or idle row: an interrupt stops what that row stands for.
 
-    Rows that follow a restart prove nothing about X: only its own rows count.
+    The synthetic row of a retry is passed over, as in a segment.
+    """
+    for index in range(len(rows) - 1, -1, -1):
+        row, before = rows[index], rows[index - 1] if index else None
+        if row.type == "synthetic" and isinstance(before, AssistantRow) and is_retried(before):
+            continue
+        if row.type in ("user", "synthetic", "idle"):
+            return row.id
+    return None
+
+
+def is_retried(row: AssistantRow) -> bool:
+    """Whether the server tries this failed answer again, under another message."""
+    return row.finish == "error" and (row.error is None or row.error.type != "aborted")
+
+
+def _died(turn: Turn, rows: Sequence[AnyRow]) -> bool:
+    """Whether a restart of the server ended the turn, now that its process is another one.
+
+    Rows that follow a restart prove nothing about X: only its own last assistant, before any
+    other front end's row, is an answer. A turn that was not seen delivered before the restart
+    may run since; unless other rows follow its own, which shows that it does not.
     """
     own: list[AssistantRow] = []
-    start = next((i for i, row in enumerate(rows) if row.id == turn_id), None)
+    start = next((i for i, row in enumerate(rows) if row.id == turn.id), None)
     if start is None:
-        return False
+        return turn.phase is Phase.RUNNING
+    followed = False
     for row in rows[start + 1 :]:
         if isinstance(row, AssistantRow):
             own.append(row)
-        elif isinstance(row, IdleRow):
-            if row.outcome in ("interrupted", "failed"):
-                return True
+        elif isinstance(row, IdleRow) and row.outcome in ("interrupted", "failed"):
+            return False
+        elif isinstance(row, IdleRow) or row.type in JOINING:
+            if own and row.type == "synthetic" and _joins(own[-1], row):
+                continue
+            followed = True
             break
-        elif row.type in JOINING and not (own and row.type == "synthetic" and _joins(own[-1], row)):
-            break
-    if not own:
-        return False
-    last = own[-1]
-    if last.finish in (None, "tool-calls"):
-        return False
-    return last.error is None or last.error.type != "aborted"
+    if own and own[-1].finish not in (None, "tool-calls"):
+        error = own[-1].error
+        if error is None or error.type != "aborted":
+            return False
+    return followed or turn.phase is Phase.RUNNING
 
 
 def _hit_step_cap(row: AssistantRow) -> bool:

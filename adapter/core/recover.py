@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapter.core import asks, boundary, cancel, waiting
-from adapter.core.reconcile import Judgement, Verdict, judge
+from adapter.core.reconcile import Judgement, Verdict, is_retried, judge
 from adapter.core.settle import (
     ended_elsewhere,
     failed,
@@ -33,16 +33,19 @@ from adapter.core.values import (
 )
 from contract import events as ev
 from contract.errors import Code
+from contract.reads import AssistantRow
 
 Hear = Callable[[ev.Event], list[Output]]
 
 _RUNNING = (Verdict.RUNNING, Verdict.LOST)
+_ALIVE = (Verdict.RUNNING, Verdict.QUEUED, Verdict.PARKED)
 _NOWHERE = (Verdict.WITHDRAWN, Verdict.WITHDRAWN_ELSEWHERE)
 
 
 def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
     """A gap begins: no part is live any more, and the verdict has a deadline (rule 20)."""
     state.offsets.hold(state.id)
+    state.undelivered = False
     begins = not state.gap
     state.gap = True
     out: list[Output] = []
@@ -54,17 +57,18 @@ def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
 
 
 def gap_overdue(state: SessionState) -> list[Output]:
-    """No verdict in time: every admitted turn ends as unknown (rule 20)."""
+    """No verdict in time: every turn that still lacks one ends as unknown (rule 20)."""
     out: list[Output] = []
-    for turn in reversed(list(state.turns.values())):
-        if turn.phase is Phase.SUBMITTING:
+    for turn in state.leaving():
+        if turn.phase is Phase.SUBMITTING or not (state.gap or turn.lost_seen):
             continue
         if turn.cancel is not CancelStep.NONE:
             out.extend(cancel.overdue(state, turn))
         else:
             why = "the connection to the OpenCode server was lost and did not come back in time"
             out.extend(settle(state, turn, unknown(turn, why)))
-    return out
+    # A prompt on its way has the deadline of its POST, and then this one again.
+    return [*out, Arm("gap", "gap")] if state.gap and state.turns else out
 
 
 def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]:
@@ -75,6 +79,7 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     if snapshot.state == "unauthorised":
         return _unauthorised(state)
     in_gap, state.gap = state.gap, False
+    late = [turn for turn in state.waiting() if turn.id not in snapshot.judged]
     for child_id, parent_id in snapshot.children:
         state.adopt(child_id, parent_id)
     begins = {e.inbox_id for e in given.buffer if isinstance(e, ev.InboxDelivered)}
@@ -82,18 +87,17 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     again, out = _judge_all(state, snapshot, begins)
     if in_gap:
         out.extend(asks.resend(state, frozenset(ask.id for ask in snapshot.asks)))
-    for ask in snapshot.asks:
-        if ask.session_id == state.id or ask.session_id in state.children:
-            out.extend(asks.appeared(state, ask))
-    for form in snapshot.forms:
-        if form.session_id == state.id or form.session_id in state.children:
-            out.extend(asks.form(state, form))
-    for event in given.buffer:
-        out.extend(hear(event))
     if snapshot.pid:
         state.pid = snapshot.pid
-    out.extend(cancel.after_snapshot(state, snapshot))
+    for event in given.buffer:
+        out.extend(hear(event))
+    # After the buffer: the turn that an ask belongs to may have begun in it.
+    out.extend(asks.listed(state, snapshot.asks, given.buffer))
+    out.extend(asks.listed_forms(state, snapshot.forms, given.buffer))
+    out.extend(cancel.after_snapshot(state, snapshot, in_gap=in_gap))
     out.extend(_act(state, again & set(state.turns), before))
+    if any(state.turns.get(turn.id) is turn for turn in late):
+        out.append(Arm("parked", "parked"))
     return out
 
 
@@ -104,7 +108,7 @@ def _judge_all(
     position = {row.id: index for index, row in enumerate(snapshot.rows)}
     turns = [turn for turn in state.turns.values() if turn.id in snapshot.judged]
     turns.sort(key=lambda turn: position.get(turn.id, len(position)))
-    judgements = [(turn, judge(turn, snapshot, state.pid)) for turn in turns]
+    judgements = [(turn, judge(turn, snapshot, turn.pid)) for turn in turns]
     still = [
         turn
         for turn, judged in judgements
@@ -122,12 +126,15 @@ def _judge_all(
                 out.extend(restore(state, turn, row))
     state.running = [key for key in state.running if key not in snapshot.judged]
     for turn, judged in judgements:
+        if snapshot.pid and judged.verdict in _ALIVE:
+            turn.pid = snapshot.pid
         if turn in still and turn.phase is Phase.RUNNING:
             state.running.append(turn.id)
         elif turn in still:
             out.extend(boundary.begin(state, turn, sharing=False))
         elif judged.verdict in (Verdict.QUEUED, Verdict.PARKED):
             turn.phase = Phase.WAITING
+    state.answering = bool(state.running)
     # The head of an answer that is shared settles last: what is open closes on its behalf.
     for turn, judged in reversed(judgements):
         if _needs_another(turn, judged, begins):
@@ -138,7 +145,7 @@ def _judge_all(
             continue
         outcome = _outcome(turn, judged)
         if outcome is not None:
-            out.extend(boundary.notice_of_rejection(turn) if _rejected(turn, judged) else [])
+            out.extend([boundary.rejection_notice(turn)] if _rejected(turn, judged) else [])
             out.extend(settle(state, turn, outcome))
     return again, out
 
@@ -146,11 +153,17 @@ def _judge_all(
 def _own_rows(state: SessionState, judgements: list[tuple[Turn, Judgement]]) -> None:
     """A message belongs to the first of our turns whose segment holds it."""
     for turn, judged in judgements:
+        before: AssistantRow | None = None
         for row in judged.segment.assistants:
             known = state.messages.get(row.id)
             if known is None and row.id not in state.foreign:
+                if before is not None and is_retried(before):
+                    turn.failed_message = before.id
                 state.claim(row.id, turn)
-            elif known is not None and known.turn_id != turn.id:
+            before = row
+            if known is None:
+                continue
+            if known.turn_id != turn.id:
                 turn.shared = True
                 state.turns[known.turn_id].shared = True
 
@@ -174,6 +187,12 @@ def _outcome(turn: Turn, judged: Judgement) -> Outcome | None:
     """The end that the verdict proves; None for a turn that goes on."""
     cancelled = turn.cancel is not CancelStep.NONE
     match judged.verdict:
+        case Verdict.RESTARTED | Verdict.LOST | Verdict.FAILED if cancelled and (
+            judged.verdict is not Verdict.LOST or turn.lost_seen >= 3
+        ):
+            # It runs no more, and the client waits for nothing else (rule 13).
+            turn.mark = "confirmed"
+            return stopped(turn, Stop.CANCELLED)
         case Verdict.SUCCEEDED | Verdict.STEP_CAP | Verdict.REFUSED:
             return stopped(turn, judged.stop or Stop.END_TURN)
         case Verdict.WITHDRAWN:
@@ -183,6 +202,8 @@ def _outcome(turn: Turn, judged: Judgement) -> Outcome | None:
             if cancelled:
                 turn.mark = "confirmed"
                 return stopped(turn, Stop.CANCELLED)
+            if turn.failed_in_inbox is not None:
+                return server_failed(turn, turn.failed_in_inbox)
             return ended_elsewhere(
                 turn, "Another front end took this prompt out of the queue, or reverted it."
             )
@@ -191,9 +212,6 @@ def _outcome(turn: Turn, judged: Judgement) -> Outcome | None:
         case Verdict.INTERRUPTED | Verdict.ABORTED:
             return boundary.interrupted_outcome(turn, rejected=_rejected(turn, judged))
         case Verdict.FAILED:
-            if cancelled:
-                turn.mark = "confirmed"
-                return stopped(turn, Stop.CANCELLED)
             return server_failed(turn, judged.message)
         case Verdict.LOST if turn.lost_seen >= 3:
             return unknown(turn, "the server is idle and its records do not show how it ended")
@@ -233,7 +251,7 @@ def _act(state: SessionState, again: set[str], before: set[str]) -> list[Output]
 
 def _unauthorised(state: SessionState) -> list[Output]:
     out: list[Output] = []
-    for turn in reversed(list(state.turns.values())):
+    for turn in state.leaving():
         out.extend(
             settle(
                 state,

@@ -99,7 +99,7 @@ class SessionCore:
             case FeedLost():
                 return recover.feed_lost(state, given)
             case FeedBack():
-                needs = state.gap and (state.turns or state.loose_cancel or state.asks)
+                needs = state.gap and (state.turns or state.loose or state.asks)
                 if not needs:
                     state.gap, state.pid = False, 0
                 return [waiting.look(state)] if needs else []
@@ -130,14 +130,13 @@ class SessionCore:
             return self._hear_child(event)
         match event:
             case ev.InboxEnqueued():
-                state.note_kind(event.inbox_id, event.item.type)
-                return []
+                return boundary.enqueued(state, event)
             case ev.InboxDelivered():
                 return boundary.delivered(state, event.inbox_id)
             case ev.InboxCancelled():
                 return boundary.withdrawn(state, event.inbox_id)
             case ev.ExecutionStarted():
-                state.delivered_any = False
+                state.undelivered = True
                 return []
             case ev.ExecutionSucceeded() | ev.ExecutionFailed() | ev.ExecutionInterrupted():
                 return boundary.execution_ended(state, event)
@@ -148,9 +147,6 @@ class SessionCore:
                 return []
             case ev.StepEnded():
                 return boundary.step_ended(state, event)
-            case ev.StepFailed():
-                boundary.step_failed(state, event)
-                return []
             case ev.StepStarted():
                 boundary.step_started(state, event)
                 return translate(state, event)
@@ -231,8 +227,9 @@ class SessionCore:
                 out.append(Interrupt(turn.id))
             elif turn.phase is not Phase.RUNNING:
                 out.append(Withdraw(turn.id))
+            # Nobody waits for the end, but whatever is not stopped yet has to be.
             turn.cancel = CancelStep.STOPPING
-            turn.mark = "confirmed"
+            turn.mark = "unconfirmed"
         else:
             for ask_id, ask in state.asks.items():
                 if ask.turn_id == turn.id and ask.step in (AskStep.SHOWN, AskStep.HELD):

@@ -1,15 +1,15 @@
 """The only way out of a turn (lifecycle rule 8).
 
 `settle` clears what belongs to one turn: its pending entry, cancellation mark, offsets, open
-tools, asks. Once, and nothing of another turn or session. Only `loose_cancel`, the id of a
-cancel that the server has not confirmed, outlives it until its end is seen.
+tools, asks. Once, and nothing of another turn or session. Only the id of a cancel that the
+server has not confirmed outlives it (`loose`), until its end is seen.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.core.state import AskStep, CancelStep, SessionState, Turn
+from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
     Disarm,
     Outcome,
@@ -31,19 +31,13 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
         return []
     out: list[Output] = []
     owned = frozenset(key for key, message in state.messages.items() if message.turn_id == turn.id)
-    successor = next((key for key in state.running if key != turn.id), None)
+    successor = _successor(state, turn)
     for key in owned:
         message = state.messages[key]
         for tool in message.open_tools():
-            out.append(
-                replace(
-                    tool,
-                    owner=turn.owner,
-                    first=False,
-                    status=ToolStatus.FAILED,
-                    error=_why_open(outcome),
-                )
-            )
+            if tool.owner == turn.owner:
+                failed_tool = replace(tool, first=False, status=ToolStatus.FAILED)
+                out.append(replace(failed_tool, error=_why_open(outcome)))
         if successor is None:
             del state.messages[key]
             state.disown(key)
@@ -52,6 +46,8 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
             message.turn_id = successor
     if successor is None:
         state.offsets.forget(state.id, owned)
+    else:
+        state.offsets.restart(state.id, owned)
     for ask_id, ask in list(state.asks.items()):
         if ask.turn_id == turn.id and ask.step is not AskStep.REPLYING:
             del state.asks[ask_id]
@@ -59,8 +55,10 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
                 out.append(WithdrawAsk(ask_id))
         elif ask.turn_id == turn.id:
             ask.turn_id = None
-    if turn.cancel is CancelStep.STOPPING and outcome.cancel != "confirmed":
-        state.loose_cancel = turn.id
+    if turn.mark == "unconfirmed":
+        state.loosen(turn.id, Loose.RUNNING if turn.phase is Phase.RUNNING else Loose.QUEUED)
+    elif turn.cancel is CancelStep.STOPPING and turn.mark is None:
+        state.loosen(turn.id, Loose.ENDED)
     if turn.id in state.running:
         state.running.remove(turn.id)
     del state.turns[turn.id]
@@ -70,6 +68,13 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
         out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost"))
     out.append(Settled(turn.owner, outcome))
     return out
+
+
+def _successor(state: SessionState, turn: Turn) -> str | None:
+    """The turn of ours that shares the answer of this one and stays."""
+    if turn.id not in state.running:
+        return None
+    return next((key for key in state.running if key != turn.id), None)
 
 
 def stopped(turn: Turn, stop: Stop, reason: str = "") -> Outcome:

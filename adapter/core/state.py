@@ -13,7 +13,7 @@ from typing import Final
 
 from adapter.core.offsets import OffsetTable
 from adapter.core.values import CancelMark, Tool, ToolStatus
-from contract.shapes import CacheTokens, PermissionAsk, ServerError, Tokens
+from contract.shapes import CacheTokens, PermissionAsk, Tokens
 
 # Messages of other front ends that are remembered, so that a late event of one is not taken
 # for ours; the oldest goes first.
@@ -23,9 +23,12 @@ KINDS_BOUND: Final = 256
 # Descendants of a session that are followed; further ones are not (their asks are found by
 # the reads of a gap only).
 CHILDREN_BOUND: Final = 1024
-# Asks of one session that may be open, and asks of one turn in all; more are declined.
+# Asks of one session that may be open, further ones are declined in their turn; and asks of one
+# turn in all, further ones are declined at once.
 OPEN_ASKS_BOUND: Final = 32
 TURN_ASKS_BOUND: Final = 256
+# Cancels that outlive their turns; the oldest goes first.
+LOOSE_BOUND: Final = 32
 
 
 class Phase(Enum):
@@ -45,12 +48,28 @@ class CancelStep(Enum):
     STOPPING = "stopping"
 
 
+class Loose(Enum):
+    """A cancel that outlives its turn, by what is known of the prompt.
+
+    QUEUED: not delivered yet; RUNNING: delivered, its end not seen; ENDED: it had ended by
+    itself, so that the interrupt may stop whoever runs next.
+    """
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
 @dataclass(slots=True)
 class Turn:
-    """One ACP prompt in flight. `id` is X, the message id made before the POST."""
+    """One ACP prompt in flight. `id` is X, the message id made before the POST.
+
+    `pid` is the server process that has it, as far as is known; 0 for not known.
+    """
 
     id: str
     owner: int
+    pid: int = 0
     phase: Phase = Phase.SUBMITTING
     cancel: CancelStep = CancelStep.NONE
     admitted: bool = False
@@ -59,7 +78,6 @@ class Turn:
     shared: bool = False
     tool_ran: bool = False
     last_finish: str | None = None
-    last_error: ServerError | None = None
     tokens: Tokens | None = None
     rejected_in: set[str] = field(default_factory=set)
     failed_message: str | None = None
@@ -93,9 +111,10 @@ class Turn:
 
 @dataclass(slots=True)
 class Message:
-    """An assistant message that a turn of ours owns."""
+    """An assistant message that a turn of ours owns; `spent` once its tokens are counted."""
 
     turn_id: str
+    spent: bool = False
     model: str | None = None
     retry_of: str | None = None
     tools: dict[str, Tool] = field(default_factory=dict)
@@ -129,7 +148,11 @@ class Ask:
 
 @dataclass(slots=True)
 class SessionState:
-    """One session. `running` are the delivered turns that share the answer in progress."""
+    """One session. `running` are the delivered turns that share the answer in progress.
+
+    `answering`: a prompt was delivered and its answer is not finished. `undelivered`: an
+    execution was heard to start, and nothing was delivered in it so far.
+    """
 
     id: str
     offsets: OffsetTable
@@ -141,11 +164,11 @@ class SessionState:
     foreign: OrderedDict[str, None] = field(default_factory=OrderedDict)
     kinds: OrderedDict[str, str] = field(default_factory=OrderedDict)
     answering: bool = False
-    delivered_any: bool = False
+    undelivered: bool = False
     gap: bool = False
     pid: int = 0
     cost: float | None = None
-    loose_cancel: str | None = None
+    loose: OrderedDict[str, Loose] = field(default_factory=OrderedDict)
     heard: int = 0
     heard_at_check: int = -1
 
@@ -156,6 +179,11 @@ class SessionState:
     def waiting(self) -> list[Turn]:
         """Turns that are admitted and not delivered, oldest first."""
         return [turn for turn in self.turns.values() if turn.phase is Phase.WAITING]
+
+    def leaving(self) -> list[Turn]:
+        """Every turn in the order to settle them: the head of a shared answer last."""
+        others = [turn for turn in self.turns.values() if turn.id not in self.running]
+        return [*others, *(self.turns[key] for key in reversed(self.running))]
 
     def of_owner(self, owner: int) -> Turn | None:
         """The one turn that a connection may have in flight on a session."""
@@ -178,6 +206,12 @@ class SessionState:
         turn.failed_message = None
         return message
 
+    def loosen(self, turn_id: str, step: Loose) -> None:
+        """Remember a cancel beyond its turn."""
+        self.loose[turn_id] = step
+        if len(self.loose) > LOOSE_BOUND:
+            self.loose.popitem(last=False)
+
     def disown(self, message_id: str) -> None:
         """Remember that a message belongs to somebody else."""
         self.foreign[message_id] = None
@@ -188,6 +222,10 @@ class SessionState:
         self.kinds[inbox_id] = kind
         if len(self.kinds) > KINDS_BOUND:
             self.kinds.popitem(last=False)
+
+    def follows(self, session_id: str) -> bool:
+        """Whether it is this session or a descendant of it."""
+        return session_id == self.id or session_id in self.children
 
     def adopt(self, child_id: str, parent_id: str) -> bool:
         """Follow a child session of this one or of a descendant; False if it is not ours."""

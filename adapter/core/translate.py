@@ -12,7 +12,7 @@ from adapter.core.state import Message, SessionState, Turn
 from adapter.core.values import Chunk, Notice, Output, Tool, ToolStatus, Usage
 from contract import events as ev
 from contract.reads import AssistantRow, ReasoningPart, TextPart, ToolPart
-from contract.shapes import ToolContent
+from contract.shapes import Tokens, ToolContent
 
 _DONE = (ToolStatus.COMPLETED, ToolStatus.FAILED)
 
@@ -50,13 +50,8 @@ def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
 
 def usage(state: SessionState, turn: Turn, step: ev.StepEnded) -> list[Output]:
     """Context in use after a step. The cost is the session's so far plus this step's."""
-    turn.spend(step.tokens)
-    if step.tokens is None:
-        return []
-    cost = state.cost + (step.cost or 0.0) if state.cost is not None else step.cost
     message = state.messages.get(step.message_id)
-    model = message.model if message else None
-    return [Usage(turn.owner, model, step.tokens.total, cost)]
+    return _spend(state, turn, message, step.tokens, step.cost) if message else []
 
 
 def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
@@ -74,6 +69,8 @@ def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
         return []
     if row.model is not None:
         message.model = row.model.key
+    if row.finish is not None:
+        turn.last_finish = row.finish
     out: list[Output] = []
     ordinals: dict[Kind, int] = {"text": 0, "reasoning": 0}
     for part in row.content:
@@ -86,7 +83,21 @@ def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
                 out.extend(_chunk(turn, message, key, text, recovered=True))
         elif isinstance(part, ToolPart):
             out.extend(_restore_tool(turn, message, row.id, part))
+    if row.finish is not None:
+        out.extend(_spend(state, turn, message, row.tokens, row.cost))
     return out
+
+
+def _spend(
+    state: SessionState, turn: Turn, message: Message, tokens: Tokens | None, cost: float | None
+) -> list[Output]:
+    """Count a step's tokens, once, whether an event or a read tells of them first."""
+    if tokens is None or message.spent:
+        return []
+    message.spent = True
+    turn.spend(tokens)
+    total = state.cost + (cost or 0.0) if state.cost is not None else cost
+    return [Usage(turn.owner, message.model, tokens.total, total)]
 
 
 def _part(event: ev.PartEvent) -> Part:
@@ -193,6 +204,8 @@ def _restore_tool(turn: Turn, message: Message, message_id: str, part: ToolPart)
 
 
 def _put(turn: Turn, message: Message, known: Tool | None, tool: Tool) -> list[Output]:
-    tool = replace(tool, owner=turn.owner, first=known is None)
+    # A client that takes an answer over has not seen its tools yet.
+    first = known is None or known.owner != turn.owner
+    tool = replace(tool, owner=turn.owner, first=first)
     message.tools[tool.call_id] = tool
     return [tool]

@@ -24,9 +24,7 @@ def look(state: SessionState) -> TakeSnapshot:
     """Ask for the reads of this session, to judge every admitted turn by them."""
     judged = [turn for turn in state.turns.values() if turn.phase is not Phase.SUBMITTING]
     needed = {turn.id for turn in judged}
-    if state.loose_cancel is not None:
-        needed.add(state.loose_cancel)
-    return TakeSnapshot(frozenset(needed))
+    return TakeSnapshot(frozenset(needed | set(state.loose)))
 
 
 def inbox_read(state: SessionState, reading: InboxRead) -> list[Output]:
@@ -38,6 +36,7 @@ def inbox_read(state: SessionState, reading: InboxRead) -> list[Output]:
             continue
         if turn.id not in reading.inbox:
             missing = True
+            turn.parked_seen = 0
             continue
         if reading.active:
             turn.parked_seen = 0
