@@ -126,19 +126,21 @@ class Permissions:
                 other.answer.set_exception(DeclinedError("The user declined this tool call"))
             return True
         ask.answer.set_exception(RefusedError())
-        # The tool that was refused fails before its siblings are told.
+        # The tool that was refused fails before its siblings are told; they take no answer more.
+        for other in siblings:
+            del self.asks[other.id]
         loop = asyncio.get_running_loop()
         loop.call_soon(loop.call_soon, self._decline, siblings)
         return True
 
     def _decline(self, asks: list[Ask]) -> None:
         for ask in asks:
-            if ask.id in self.asks and not ask.answer.done():
+            if not ask.answer.done():
                 self._settle(ask, "reject")
                 ask.answer.set_exception(DeclinedError("The user declined this tool call"))
 
     def _settle(self, ask: Ask, decision: Decision) -> None:
-        del self.asks[ask.id]
+        self.asks.pop(ask.id, None)
         data = {"requestID": ask.id, "reply": decision}
         self._journal.passing(ask.session, "permission.replied", data)
 
@@ -150,7 +152,7 @@ class Permissions:
                     "projectID": ask.session.project_id,
                     "action": ask.wanted.action,
                     "resource": pattern,
-                    "time": {"created": now_ms()},
+                    "time": {"created": now_ms(), "updated": now_ms()},
                 }
             )
 
