@@ -12,7 +12,7 @@ DEV := .venv/.dev
 REAL_PARTS := .tools/.installed
 PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet --constraint constraints.txt --editable
 
-.PHONY: help setup dev run test unit lint format tools lock record bench clean
+.PHONY: help setup dev run test unit lint format tools lock record bench stress clean
 
 help:
 	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
@@ -22,6 +22,7 @@ help:
 	@echo 'setup   .venv with $(BIN)/opencode-acp;  dev: the test tools too'
 	@echo 'tools   the real OpenCode, Node and acpx into .tools (Linux x86-64);  lock: pin them anew'
 	@echo 'record  recordings of the real server for the unit tests'
+	@echo 'stress  random schedules with cut feeds on the real server (ARGS="--schedules 200 --seed 1")'
 	@echo 'bench   the benchmarks;  clean: remove .venv, .tools and the caches'
 
 setup: $(RUNTIME)
@@ -54,6 +55,9 @@ record: $(DEV) $(REAL_PARTS)
 bench: $(DEV) $(REAL_PARTS)
 	@set -e; for file in tests/bench/bench_*.py; do \
 	  echo "$$file"; $(BIN)/python -m "tests.bench.$$(basename "$$file" .py)"; done
+
+stress: $(DEV) $(REAL_PARTS)
+	$(BIN)/python -m tests.stress $(ARGS)
 
 $(RUNTIME): pyproject.toml constraints.txt scripts/opencode-acp tools/venv
 	$(PIP_INSTALL) .

@@ -41,11 +41,13 @@ class Segment:
     """The rows that answer X: assistants in order, and the idle row that ends them, if any.
 
     `closed` is True when a later row ends the segment, so that nothing can be added to it.
+    `shared` is True when another prompt's row stands in it, or right before X without an answer.
     """
 
     assistants: tuple[AssistantRow, ...]
     idle: IdleRow | None
     closed: bool
+    shared: bool = False
 
     @property
     def last(self) -> AssistantRow | None:
@@ -80,14 +82,29 @@ def segment(rows: Sequence[AnyRow], turn_id: str) -> Segment | None:
     if start is None:
         return None
     found: list[AssistantRow] = []
+    shared = _begins_shared(rows[:start])
     for row in rows[start + 1 :]:
         if isinstance(row, AssistantRow):
             found.append(row)
         elif isinstance(row, IdleRow):
-            return Segment(tuple(found), row, closed=True)
+            return Segment(tuple(found), row, closed=True, shared=shared)
         elif row.type in JOINING and found and not _joins(found[-1], row):
-            return Segment(tuple(found), None, closed=True)
-    return Segment(tuple(found), None, closed=False)
+            return Segment(tuple(found), None, closed=True, shared=shared)
+        elif row.type == "user":
+            shared = True
+    return Segment(tuple(found), None, closed=False, shared=shared)
+
+
+def _begins_shared(before: Sequence[AnyRow]) -> bool:
+    """Whether X was delivered together with another prompt, or between two of its steps."""
+    for row in reversed(before):
+        if isinstance(row, AssistantRow):
+            return row.finish == "tool-calls"
+        if row.type == "user":
+            return True
+        if isinstance(row, IdleRow):
+            return False
+    return False
 
 
 def judge(turn: Turn, snapshot: Snapshot, pid: int) -> Judgement:

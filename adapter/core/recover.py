@@ -153,6 +153,7 @@ def _judge_all(
 def _own_rows(state: SessionState, judgements: list[tuple[Turn, Judgement]]) -> None:
     """A message belongs to the first of our turns whose segment holds it."""
     for turn, judged in judgements:
+        turn.shared = turn.shared or judged.segment.shared
         before: AssistantRow | None = None
         for row in judged.segment.assistants:
             known = state.messages.get(row.id)

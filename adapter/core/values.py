@@ -156,7 +156,7 @@ class Woken:
 class Snapshot:
     """What the reads of one session said, in lifecycle order (rule 18).
 
-    `rows` ascend from the oldest judged turn's row on; `judged` are the turns that were
+    `rows` ascend and hold the rows of all judged turns; `judged` are the turns that were
     admitted before the inbox was read. `complete` is False when the bound cut the rows.
     """
 

@@ -215,7 +215,7 @@ class Server:
     async def rows_back_to(
         self, session_id: str, anchors: frozenset[str], bound: int = 1000
     ) -> tuple[tuple[AnyRow, ...], bool]:
-        """(rows, oldest first, from the oldest anchor on; whether they are complete).
+        """(rows, oldest first, from the oldest anchor's page on; whether they are complete).
 
         Read from the newest backwards until every anchor is in. Incomplete: `bound` rows were
         read and an anchor is still missing. A page that is too large to be read is asked for in
@@ -237,11 +237,11 @@ class Server:
                 limit = max(1, limit // 8)
                 continue
             page, cursor = page_of(answer)
-            for row in map(row_of, page):
-                newest_first.append(row)
-                wanted.discard(row.id)
-                if not wanted:
-                    return tuple(reversed(newest_first)), True
+            rows = [row_of(raw) for raw in page]
+            newest_first.extend(rows)
+            wanted.difference_update(row.id for row in rows)
+            if not wanted:
+                return tuple(reversed(newest_first)), True
             if not page or cursor is None:
                 return tuple(reversed(newest_first)), True
             if len(newest_first) >= bound:

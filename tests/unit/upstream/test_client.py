@@ -224,9 +224,11 @@ def ids(start: int, end: int) -> list[str]:
 
 
 @respx.mock
-async def test_rows_come_from_the_oldest_anchor_on_in_order(server: Server) -> None:
-    respx.get(f"{SESSION}/message").mock(side_effect=Pages([row(n) for n in range(500)]))
-    assert await rows_from(server, "msg_400", "msg_250") == (ids(250, 500), True)
+async def test_rows_come_from_the_page_of_the_oldest_anchor_on_in_order(server: Server) -> None:
+    pages = Pages([row(n) for n in range(500)])
+    respx.get(f"{SESSION}/message").mock(side_effect=pages)
+    assert await rows_from(server, "msg_400", "msg_250") == (ids(100, 500), True)
+    assert len(pages.limits) == 2
 
 
 @respx.mock
