@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -190,3 +191,36 @@ def audit(result: Json) -> Json:
     """`_meta` of a prompt's result."""
     told: Json = result["_meta"]["opencode-acp"]
     return told
+
+
+async def saw_ask(agent: CheckedClient) -> Json:
+    """Wait until a permission is asked for; the params of the newest ask."""
+
+    def asks() -> list[Json]:
+        return [
+            line.message["params"]
+            for line in agent.updates
+            if line.message.get("method") == "session/request_permission"
+        ]
+
+    await agent.wait_for(lambda: bool(asks()))
+    return asks()[-1]
+
+
+async def unanswered(_: Json) -> str | None:
+    """A user who does not answer."""
+    await asyncio.Event().wait()
+    return None
+
+
+@asynccontextmanager
+async def prompting(
+    agent: CheckedClient, session: str, text: str
+) -> AsyncIterator[asyncio.Task[Json]]:
+    """A prompt in flight."""
+    task = asyncio.create_task(agent.prompt(session, text))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
