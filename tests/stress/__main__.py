@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -25,6 +25,8 @@ from stubs.server import StubServer
 from stubs.server.config import Settings
 from tests.stress.check import Seen, faults
 from tests.stress.plan import Act, Plan, Prompt, plan
+
+ResultT = TypeVar("ResultT")
 
 # Seconds after which a turn counts as hanging.
 PATIENCE = 45.0
@@ -137,9 +139,22 @@ async def run_act(stage: Stage, session: str, act: Act) -> None:
             raise ValueError(act.kind)
 
 
+async def reached(request: Callable[[], Awaitable[ResultT]]) -> ResultT:
+    """A request that is made again while a neighbour's schedule refuses connections."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await request()
+        except AcpClientError:
+            if time.monotonic() > end:
+                raise
+            await asyncio.sleep(0.1)
+
+
 async def run_plan(stage: Stage, schedule: Plan) -> tuple[list[Seen], list[str]]:
-    session = await stage.agents[0].new_session(stage.project)
-    await stage.agents[1].resume(session, stage.project)
+    first, second = stage.agents
+    session = await reached(lambda: first.new_session(stage.project))
+    await reached(lambda: second.resume(session, stage.project))
     seen: list[Seen] = []
 
     async def client(number: int) -> None:

@@ -33,7 +33,9 @@ def faults(plan: Plan, turns: Sequence[Seen], rows: Sequence[Mapping[str, Any]])
     for turn in turns:
         found += [f"{turn.prompt.tag}: {text}" for text in _texts(turn, known)]
         found += [f"{turn.prompt.tag}: {text}" for text in _outcome(plan, turn, others_cancel)]
-        if turn.stop == "end_turn" and not _answered(rows, turn.audit.get("messageId")):
+        if turn.audit.get("admitted") is False and _row(rows, turn) is not None:
+            found.append(f"{turn.prompt.tag}: said to be not admitted, and it ran")
+        if turn.stop == "end_turn" and not _answered(rows, turn):
             found.append(f"{turn.prompt.tag}: end_turn, but no row answers it")
     return found
 
@@ -70,11 +72,19 @@ def _outcome(plan: Plan, turn: Seen, cancels: Sequence[int]) -> list[str]:
         return []
     if turn.code == -32055 and (plan.has("interrupt") or cancels):
         return []
+    if turn.audit.get("code") == "not_admitted":
+        # A schedule may refuse connections, also to its neighbours.
+        return []
     return [f"error {turn.code} without a cause in the schedule: {turn.message}"]
 
 
-def _answered(rows: Sequence[Mapping[str, Any]], turn_id: object) -> bool:
-    start = next((i for i, row in enumerate(rows) if row["id"] == turn_id), None)
+def _row(rows: Sequence[Mapping[str, Any]], turn: Seen) -> int | None:
+    key = turn.audit.get("messageId")
+    return next((i for i, row in enumerate(rows) if row["id"] == key), None)
+
+
+def _answered(rows: Sequence[Mapping[str, Any]], turn: Seen) -> bool:
+    start = _row(rows, turn)
     if start is None:
         return False
     return any(
