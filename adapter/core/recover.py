@@ -46,6 +46,7 @@ def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
     """A gap begins: no part is live any more, and the verdict has a deadline (rule 20)."""
     state.offsets.hold(state.id)
     state.undelivered = False
+    state.surveyed = False
     begins = not state.gap
     state.gap = True
     out: list[Output] = []
@@ -79,6 +80,7 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     if snapshot.state == "unauthorised":
         return _unauthorised(state)
     in_gap, state.gap = state.gap, False
+    state.surveyed = True
     late = [turn for turn in state.waiting() if turn.id not in snapshot.judged]
     for child_id, parent_id in snapshot.children:
         state.adopt(child_id, parent_id)

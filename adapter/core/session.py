@@ -193,7 +193,7 @@ class SessionCore:
                 if not state.waiting() or state.gap:
                     return []
                 rearm: list[Output] = [Arm("watch", "watch")] if name == "watch" else []
-                return waiting.check() + rearm
+                return waiting.check(state) + rearm
             case "quiet":
                 return self._quiet()
             case "lost":

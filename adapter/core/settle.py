@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
+    Arm,
     Disarm,
     Outcome,
     Output,
@@ -49,12 +50,19 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
     else:
         state.offsets.restart(state.id, owned)
     for ask_id, ask in list(state.asks.items()):
-        if ask.turn_id == turn.id and ask.step is not AskStep.REPLYING:
+        if ask.turn_id != turn.id:
+            continue
+        ask.turn_id = None
+        if ask.step is AskStep.REPLYING:
+            continue
+        if ask.step is AskStep.SHOWN:
+            out.append(WithdrawAsk(ask_id))
+        if turn.mark == "unconfirmed" or outcome.code == Code.UNKNOWN_OUTCOME:
+            # It may still hold up the server, and the turns behind it (rule 16).
+            ask.step, ask.decision = AskStep.UNATTENDED, None
+            out.append(Arm(f"unattended:{ask_id}", "unattended"))
+        else:
             del state.asks[ask_id]
-            if ask.step is AskStep.SHOWN:
-                out.append(WithdrawAsk(ask_id))
-        elif ask.turn_id == turn.id:
-            ask.turn_id = None
     if turn.mark == "unconfirmed":
         state.loosen(turn.id, Loose.RUNNING if turn.phase is Phase.RUNNING else Loose.QUEUED)
     elif turn.cancel is CancelStep.STOPPING and turn.mark is None:

@@ -151,7 +151,8 @@ class SessionState:
     """One session. `running` are the delivered turns that share the answer in progress.
 
     `answering`: a prompt was delivered and its answer is not finished. `undelivered`: an
-    execution was heard to start, and nothing was delivered in it so far.
+    execution was heard to start, and nothing was delivered in it so far. `surveyed`: the reads
+    were looked at since the feed is without a gap.
     """
 
     id: str
@@ -165,6 +166,7 @@ class SessionState:
     kinds: OrderedDict[str, str] = field(default_factory=OrderedDict)
     answering: bool = False
     undelivered: bool = False
+    surveyed: bool = False
     gap: bool = False
     pid: int = 0
     cost: float | None = None

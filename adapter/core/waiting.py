@@ -82,8 +82,9 @@ def failed_in_inbox(state: SessionState, message: str) -> list[Output]:
     return [Withdraw(waiting[0].id)]
 
 
-def check() -> list[Output]:
-    return [ReadInbox()]
+def check(state: SessionState) -> list[Output]:
+    """Look at the inbox; and at everything, if an ask may be open that was never heard of."""
+    return [ReadInbox()] if state.surveyed else [ReadInbox(), look(state)]
 
 
 def _ahead(reading: InboxRead, turn_id: str) -> str:

@@ -46,7 +46,7 @@ class World:
         for output in self.drive.step(given_):
             match output:
                 case v.TakeSnapshot():
-                    self.want = True
+                    self.want = self.up
                 case v.AskClient(_, ask, _):
                     self.asked.append(ask.id)
                 case v.WithdrawAsk(ask_id):
