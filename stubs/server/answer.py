@@ -85,11 +85,17 @@ class Answer:
             }
             self._session.rows.append(self._row)
         self._row["time"]["created"] = created
+        self._row.pop("retry", None)
         self._durable(
             "step.started",
             {"agent": header.agent, "model": header.model},
             {"snapshot": header.snapshot, "started": created},
         )
+
+    def note_retry(self, retry: Json) -> None:
+        """The row says that another attempt is due ({attempt, at, error}) until it starts."""
+        assert self._row is not None
+        self._row["retry"] = retry
 
     def add(self, kind: Kind, piece: str) -> None:
         """A piece of reasoning or text."""

@@ -13,9 +13,11 @@ class Settings:
     """What a test may turn. The defaults are the measured behaviour of OpenCode 2.0.15.
 
     `password` None serves without credentials; `project` is the directory of requests that name
-    none. `request_delay` lies between the delivery of a prompt and its model request, `wind_down`
-    between an interrupt and the events that end the turn. `boot` is how long a fresh directory
-    answers its lists empty.
+    none. `request_delay` lies between the delivery of a prompt and its model request (longer in the
+    first turn of a session, so that a background child outlives its parent's step), `step_end`
+    between the last tool or text of a step and its end, `wind_down` between an interrupt and the
+    events that end the turn, `interrupt_reply` before the answer to an interrupt. `boot` is how
+    long a fresh directory answers its lists empty.
     """
 
     password: str | None = None
@@ -26,7 +28,10 @@ class Settings:
     feed_bound: int = 4096
     keep_alive: float = 5.0
     request_delay: float = 0.02
+    first_request_delay: float = 0.05
+    step_end: float = 0.01
     wind_down: float = 0.03
+    interrupt_reply: float = 0.002
     retry_base: float = 2.0
     retry_attempts: int = 11
     boot: float = 0.0

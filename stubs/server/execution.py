@@ -152,7 +152,7 @@ class Executions:
         if error is not None:
             await asyncio.sleep(0)
             return Outcome("failed", error=error)
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
         if session.inbox:
             self._instruct(session)
         number = 0
@@ -196,7 +196,7 @@ class Executions:
         if session.instructed:
             return
         session.instructed = True
-        delta = {key: digest(key + session.directory) + digest(key)[:24] for key in INSTRUCTIONS}
+        delta = instructions(session.directory)
         self._journal.durable(
             session,
             "session.instructions.updated",
@@ -213,6 +213,11 @@ class Executions:
             data = {"reason": outcome.reason}
         # A declined ask or form, and a server that stops, leave no idle row.
         self._journal.end(session, outcome.kind, data, idle=outcome.reason != "shutdown")
+
+
+def instructions(directory: str) -> Json:
+    """The hashes of a session's instructions, of the server's form."""
+    return {key: digest(key + directory) + digest(key)[:24] for key in INSTRUCTIONS}
 
 
 def _complain(task: asyncio.Task[None]) -> None:

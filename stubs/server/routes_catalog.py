@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Final
 
 from aiohttp import web
 
@@ -21,12 +22,14 @@ from stubs.server.replies import (
 )
 from stubs.server.wire import Json, digest, dumps, now_ms
 
+TMP: Final = "opencode-stub"
+
 
 async def info(request: web.Request) -> web.Response:
     """GET /api/info: version and pid."""
     host = host_of(request)
     urls = [f"{request.scheme}://{request.host}"]
-    return reply({"version": VERSION, "pid": host.pid, "urls": urls, "paths": {"tmp": "/tmp"}})
+    return reply({"version": VERSION, "pid": host.pid, "urls": urls, "paths": {"tmp": TMP}})
 
 
 async def location(request: web.Request) -> web.Response:

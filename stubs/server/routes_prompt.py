@@ -94,7 +94,9 @@ async def interrupt(request: web.Request) -> web.Response:
     """POST interrupt[?resume=true]: no barrier, the end events follow."""
     host, session = host_of(request), session_of(request)
     resume = request.query.get("resume") == "true"
-    return reply({"interrupted": host.executions.interrupt(session, resume=resume)})
+    interrupted = host.executions.interrupt(session, resume=resume)
+    await asyncio.sleep(host.settings.interrupt_reply)
+    return reply({"interrupted": interrupted})
 
 
 async def command(request: web.Request) -> web.Response:

@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from stubs.server.execution import Executions
+from stubs.server.execution import Executions, instructions
 from stubs.server.host import Host
 from stubs.server.replies import (
     RefusalError,
@@ -145,7 +145,8 @@ async def fork(request: web.Request) -> web.Response:
     session.agent, session.model = source.agent, source.model
     session.permissions = source.permissions
     host.store.add(session)
-    body = {"parentID": source.id, "boundary": boundary, "instructionEntries": []}
+    body = {"parentID": source.id, "boundary": boundary}
+    body |= {"instructions": instructions(source.directory), "instructionEntries": []}
     event = host.journal.durable(session, "session.forked", body, version=2)
     stem = "msg_" + str(event["id"])[4:]
     for number, row in enumerate(copy.deepcopy(rows)):

@@ -151,7 +151,9 @@ class Steps:
             step.answer.abandon()
 
     async def _play(self, step: Step) -> Outcome:
-        await asyncio.sleep(self._settings.request_delay)
+        first = not any(row["type"] == "assistant" for row in step.session.rows)
+        settings = self._settings
+        await asyncio.sleep(settings.first_request_delay if first else settings.request_delay)
         attempt = 1
         while True:
             step.phase = Phase.REQUESTED
@@ -217,6 +219,7 @@ class Steps:
         body: Json = {"assistantMessageID": step.answer.id, "attempt": attempt}
         body |= {"at": now_ms() + round(pause * 1000), "error": failure.error}
         self._journal.durable(step.session, "session.retry.scheduled", body)
+        step.answer.note_retry({key: body[key] for key in ("attempt", "at", "error")})
         step.phase = Phase.WAITING
         await asyncio.sleep(pause)
         if anew:
@@ -227,6 +230,7 @@ class Steps:
     async def _conclude(self, step: Step, request: Request) -> Outcome:
         """The tools, and the end of the step."""
         declined = await self._run_tools(step)
+        await asyncio.sleep(self._settings.step_end)
         step.phase = Phase.ENDED
         answer, session = step.answer, step.session
         if declined:
@@ -290,11 +294,11 @@ class Steps:
         """The events that an interrupt brings, by phase."""
         if step.phase in (Phase.PREPARING, Phase.WAITING, Phase.ENDED):
             return
-        await asyncio.sleep(self._settings.wind_down)
         if step.phase is Phase.REQUESTED:
             step.answer.start()
         step.answer.break_off()
         self._fail_interrupted(step)
+        await asyncio.sleep(self._settings.wind_down)
         if step.phase is Phase.STREAMED:
             step.answer.fail(ABORTED, self._tree(step), step.usage)
             self._journal.usage(step.session, step.cost, tokens())

@@ -133,8 +133,9 @@ def last_text(session: Session) -> str:
     """The text of the session's last answer."""
     for row in reversed(session.rows):
         if row["type"] == "assistant":
-            return "".join(part["text"] for part in row["content"] if part["type"] == "text")
-    return ""
+            text = "".join(part["text"] for part in row["content"] if part["type"] == "text")
+            return text or "Subagent completed without a text response."
+    return "Subagent completed without a text response."
 
 
 def _report(outcome: Outcome, child: Session) -> tuple[str, str]:
