@@ -53,8 +53,9 @@ async def test_the_permission_of_a_child_is_asked_under_the_root(stage: Stage, a
 
 async def test_the_permission_of_a_grandchild_too(stage: Stage) -> None:
     agent = await stage.agent()
-    # The server's own limit is a depth of 1.
-    project = stage.project(ASKS, experimental={"subagent_depth": 2})
+    # Without these the server lets no child have children.
+    rules = {**ASKS, "subagent": "allow"}
+    project = stage.project(rules, experimental={"subagent_depth": 2})
     session = await agent.new_session(project)
     inner = child(f"{child(shell('echo hi') + ' || text 2')} || text 3")
     result = await agent.prompt(session, f"@@{inner} || text 1@@")
