@@ -66,7 +66,7 @@ class Recorder:
             "session": self.session,
             "directory": str(self._server.project),
         }
-        return self._scrubbed([head, *self._notes])
+        return self._scrubbed([head, *sorted(self._notes, key=lambda note: float(note["at"]))])
 
     # --- what a scenario does -------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class Recorder:
         return bool(event["type"] == "permission.asked" or owner == self.session)
 
     def _now(self) -> float:
-        return round(time.monotonic() - self._began, 4)
+        return round(time.monotonic() - self._began, 6)
 
     async def _listen(self) -> None:
         async with self._client.stream("GET", "/api/event", timeout=None) as answer:
@@ -131,10 +131,10 @@ class Recorder:
 
     async def _do(self, what: str, method: str, path: str, body: Json | None) -> None:
         url = path if path.startswith("/") else f"/api/session/{self.session}/{path}"
-        answer = await self._client.request(method, url, json=body)
-        note: Json = {"at": self._now(), "did": what, "path": url, "status": answer.status_code}
-        self._notes.append(note | ({"body": body} if body is not None else {}))
-        answer.raise_for_status()
+        began = self._now()
+        answer = (await self._client.request(method, url, json=body)).raise_for_status()
+        note: Json = {"at": began, "until": self._now(), "did": what, "path": url}
+        self._notes.append({**note, "body": body, "status": answer.status_code})
 
     async def _read_on_news(self) -> None:
         while True:

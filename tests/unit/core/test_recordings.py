@@ -49,39 +49,40 @@ def outcomes(seen: Transcript) -> list[Stop | Code]:
     return [outcome.stop or Code(outcome.code) for outcome in ended]
 
 
-def texts(name: str, seen: Transcript) -> list[str]:
-    """The texts in order, without that of a turn that was stopped."""
-    told = list(seen.texts.values())
-    if name in PARTIAL and told and words(200).startswith(told[0]) and told[0] != words(7):
-        return told[1:]
+def texts(name: str, seen: Transcript) -> dict[tuple[str, str], str]:
+    """The texts by (message, kind), without the one of the turn that was stopped."""
+    told = dict(seen.texts)
+    if name in PARTIAL:
+        for key, text in seen.texts.items():
+            if text != words(7) and words(200).startswith(text):
+                del told[key]
     return told
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_recording_replays_to_what_the_client_saw(name: str) -> None:
     seen = Replay(name).play()
-    assert (texts(name, seen), outcomes(seen)) == EXPECTED[name]
+    assert (list(texts(name, seen).values()), outcomes(seen)) == EXPECTED[name]
     assert list(seen.tools.values()) == TOOLS.get(name, [])
 
 
 @pytest.mark.parametrize("back", BACK)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_cut_before_any_event_changes_nothing_or_says_that_it_does_not_know(
-    name: str, back: int
-) -> None:
+def test_a_cut_after_any_event_changes_nothing(name: str, back: int) -> None:
     recording = load(name)
     prompted = next(m.number for m in recording.moments if m.event is not None)
     whole = Replay(name).play()
     for cut in range(prompted, recording.events):
         seen = Replay(name, cut, back).play()
-        assert same(name, seen, whole), f"cut before event {cut}: {seen}"
+        assert same(name, seen, whole), f"cut after event {cut}: {seen}"
 
 
 def same(name: str, cut: Transcript, whole: Transcript) -> bool:
-    """The same texts, tool states and outcomes; asks that others answered need not be shown."""
-    ended = zip(outcomes(cut), outcomes(whole), strict=True)
-    if any(got is Code.UNKNOWN_OUTCOME for got, _ in ended):
-        return not any(outcome.stop for outcome in cut.outcomes.values() if outcome.code)
+    """The same texts, tool states and outcomes; asks that others answered need not be shown.
+
+    The order of texts may differ: the server ends a thought only with the step, so a thought that
+    began while the feed was away comes after the text of its message.
+    """
     return (
         texts(name, cut) == texts(name, whole)
         and cut.tools == whole.tools
