@@ -49,6 +49,8 @@ class Outbox:
         self._filled = asyncio.Event()
         self._flushed = asyncio.Event()
         self._flushed.set()
+        self._roomy = asyncio.Event()
+        self._roomy.set()
         self._check: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -74,8 +76,10 @@ class Outbox:
         self._flushed.clear()
         if self._queued > self._limit * HARD_FACTOR:
             self._stall()
-        elif self.congested and self._check is None:
-            self._watch()
+        elif self.congested:
+            self._roomy.clear()
+            if self._check is None:
+                self._watch()
 
     async def write_out(self) -> None:
         """The writer: run it in one task, until it is cancelled or the transport breaks."""
@@ -89,6 +93,8 @@ class Outbox:
                     return
                 self._queued -= len(batch)
                 self._taken_at = self._clock.monotonic()
+                if self._queued <= self._limit // 2:
+                    self._roomy.set()
                 if not self._queued:
                     self._flushed.set()
         except OSError as error:
@@ -101,6 +107,10 @@ class Outbox:
         """Wait until nothing is queued, or nothing will be written any more."""
         await self._flushed.wait()
 
+    async def relaxed(self) -> None:
+        """Wait until half of the limit is free, or nothing will be written any more."""
+        await self._roomy.wait()
+
     def close(self) -> None:
         """Forget what is queued. May be called again."""
         self._closed = True
@@ -108,6 +118,7 @@ class Outbox:
         self._queued = 0
         self._filled.clear()
         self._flushed.set()
+        self._roomy.set()
         if self._check is not None:
             self._check.cancel()
             self._check = None

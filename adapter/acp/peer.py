@@ -111,6 +111,14 @@ class Peer:
         """Whether the client reads too slowly: text should wait outside of the outbox."""
         return self._outbox.congested
 
+    async def relaxed(self) -> None:
+        """Wait until half of the outbox is free again, or the connection is over."""
+        await self._outbox.relaxed()
+
+    def give_up(self) -> None:
+        """End the connection: the client counts as one that left."""
+        self._end(Ending.STALLED)
+
     async def run(self) -> Ending:
         """Read and dispatch until the client is gone, and say why.
 

@@ -29,13 +29,13 @@ def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
             return []
         case ev.TextDelta() | ev.ReasoningDelta():
             text = state.offsets.delta(state.id, _part(event), event.delta)
-            return _chunk(turn, message, _part(event), text)
+            return _chunk(state, turn, message, _part(event), text)
         case ev.TextEnded() | ev.ReasoningEnded():
             text = state.offsets.full(state.id, _part(event), event.text)
             recovered = turn.gaps > 0
             if recovered:
                 turn.recovered += len(text)
-            return _chunk(turn, message, _part(event), text, recovered=recovered)
+            return _chunk(state, turn, message, _part(event), text, recovered=recovered)
         case ev.ToolEvent():
             return _tool_event(turn, message, event)
         case ev.StepStarted():
@@ -80,7 +80,7 @@ def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
             if part.text:
                 text = state.offsets.full(state.id, key, part.text)
                 turn.recovered += len(text)
-                out.extend(_chunk(turn, message, key, text, recovered=True))
+                out.extend(_chunk(state, turn, message, key, text, recovered=True))
         elif isinstance(part, ToolPart):
             out.extend(_restore_tool(turn, message, row.id, part))
     if row.finish is not None:
@@ -110,11 +110,28 @@ def _part(event: ev.PartEvent) -> Part:
 
 
 def _chunk(
-    turn: Turn, message: Message, part: Part, text: str, *, recovered: bool = False
+    state: SessionState,
+    turn: Turn,
+    message: Message,
+    part: Part,
+    text: str,
+    *,
+    recovered: bool = False,
 ) -> list[Output]:
     if not text:
         return []
-    return [Chunk(turn.owner, part.message_id, part.kind, text, message.retry_of, recovered)]
+    return [
+        Chunk(
+            turn.owner,
+            part.message_id,
+            part.kind,
+            text,
+            message.retry_of,
+            recovered,
+            part.ordinal,
+            state.offsets.sent(state.id, part) - len(text),
+        )
+    ]
 
 
 def _retry(turn: Turn, event: ev.RetryScheduled) -> Notice:

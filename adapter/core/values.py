@@ -211,7 +211,10 @@ Input = (
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Text for the client: `session/update` agent_message_chunk or agent_thought_chunk."""
+    """Text for the client: `session/update` agent_message_chunk or agent_thought_chunk.
+
+    `ordinal` names the part, `start` is the offset of `text` in it, in characters.
+    """
 
     owner: int
     message_id: str
@@ -219,6 +222,8 @@ class Chunk:
     text: str
     retry_of: str | None = None
     recovered: bool = False
+    ordinal: int = 0
+    start: int = 0
 
 
 class ToolStatus(Enum):

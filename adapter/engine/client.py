@@ -6,6 +6,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Protocol
 
+from adapter.core.values import Chunk
+
 Json = dict[str, object]
 
 
@@ -18,6 +20,9 @@ class Client(Protocol):
 
     def update(self, session_id: str, update: Json) -> None:
         """Send a `session/update`; queued in order, never refused."""
+
+    def text(self, session_id: str, chunk: Chunk) -> None:
+        """Send text; while the client does not read, only a reference to it is kept."""
 
     def ask(self, params: Json) -> Awaitable[object]:
         """`session/request_permission`; cancelling the wait withdraws the request."""

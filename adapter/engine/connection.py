@@ -15,6 +15,7 @@ from adapter.acp.framing import OUTBOUND_LIMIT
 from adapter.acp.peer import Peer, PeerError
 from adapter.acp.transport import Call
 from adapter.core import values as v
+from adapter.engine.backlog import Backlog
 from adapter.engine.choices import Change, Choices, SetAgent, SetModel
 from adapter.engine.client import Attachment
 from adapter.engine.engine import Engine
@@ -47,6 +48,9 @@ class Connection:
         self._engine = engine
         self._peer: Peer | None = None
         self._open: dict[str, Open] = {}
+        self._backlog = Backlog(
+            self._send, engine.server.row, self._relaxed, self._give_up, engine.sleep
+        )
         self._takes_notices = _takes_notices(client or {})
         self._methods: dict[str, Callable[[Call], Awaitable[Json]]] = {
             "initialize": self._initialize,
@@ -68,6 +72,7 @@ class Connection:
         left = await asyncio.gather(
             *(one.hub.leave(one.owner, interrupt=interrupt) for one in self._open.values())
         )
+        await self._backlog.aclose()
         interrupts: list[str] = []
         withdrawals: list[tuple[str, str]] = []
         for session_id, (stops, withdrawn) in zip(self._open, left, strict=True):
@@ -82,6 +87,33 @@ class Connection:
         return self._takes_notices
 
     def update(self, session_id: str, update: Json) -> None:
+        if self._backlog.busy or self._congested:
+            self._backlog.owe(session_id, update)
+        else:
+            self._send(session_id, update)
+
+    def text(self, session_id: str, chunk: v.Chunk) -> None:
+        if self._backlog.busy or self._congested:
+            self._backlog.owe_text(session_id, chunk)
+            return
+        for update in updates.chunks(chunk):
+            self._send(session_id, update)
+
+    async def ask(self, params: Json) -> object:
+        """The client's answer to a permission request; None when it gave no usable one."""
+        if self._peer is None:
+            return None
+        try:
+            return await self._peer.request("session/request_permission", params)
+        except PeerError as error:
+            logger.info("a permission request was not answered: %s", error)
+            return None
+
+    @property
+    def _congested(self) -> bool:
+        return self._peer is not None and self._peer.congested
+
+    def _send(self, session_id: str, update: Json) -> None:
         """Queue one update. One that would be over the line limit loses its details."""
         if self._peer is None:
             return
@@ -94,15 +126,13 @@ class Connection:
             slim["_meta"] = {updates.META: {"omitted": [key for key in heavy if key in update]}}
             self._peer.notify("session/update", {"sessionId": session_id, "update": slim})
 
-    async def ask(self, params: Json) -> object:
-        """The client's answer to a permission request; None when it gave no usable one."""
-        if self._peer is None:
-            return None
-        try:
-            return await self._peer.request("session/request_permission", params)
-        except PeerError as error:
-            logger.info("a permission request was not answered: %s", error)
-            return None
+    async def _relaxed(self) -> None:
+        if self._peer is not None:
+            await self._peer.relaxed()
+
+    def _give_up(self) -> None:
+        if self._peer is not None:
+            self._peer.give_up()
 
     # --- the agent's end, for the peer ----------------------------------------------------
 
@@ -203,6 +233,7 @@ class Connection:
         answer = one.hub.prompt(one.owner, turn_id, content)
         call.on_cancel = lambda: one.hub.cancel(one.owner)
         outcome = await answer
+        await self._backlog.drained(params.session_id)
         if outcome.stop is None:
             raise AcpError(outcome.code, outcome.message, updates.error_data(outcome))
         return updates.prompt_result(outcome)

@@ -40,6 +40,7 @@ class Engine:
         self, settings: Settings, *, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
     ) -> None:
         self.settings = settings
+        self.sleep = sleep
         self.offsets = OffsetTable()
         self.server = Server(settings.server, settings.credential)
         self.catalogues = Catalogues(self.server)

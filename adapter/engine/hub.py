@@ -174,8 +174,9 @@ class Hub:
     def _perform(self, output: v.Output) -> None:
         match output:
             case v.Chunk():
-                for update in updates.chunks(output):
-                    self._update(output.owner, update)
+                attachment = self._attachments.get(output.owner)
+                if attachment is not None:
+                    attachment.client.text(self.session_id, output)
             case v.Tool():
                 self._update(output.owner, updates.tool(output, self.directory))
             case v.Notice():

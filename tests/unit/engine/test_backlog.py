@@ -1,0 +1,168 @@
+"""A client that does not read is owed everything, and its text is not kept in memory."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adapter.core.values import Chunk
+from adapter.engine.backlog import ATTEMPTS, ENTRIES, Backlog
+from adapter.upstream.errors import Ambiguous
+from contract.reads import parse_row
+
+Json = dict[str, object]
+SESSION = "ses_a"
+
+
+class Client:
+    """The connection around a backlog: an outbox that is full until `reads`."""
+
+    def __init__(self) -> None:
+        self.sent: list[Json] = []
+        self.room = asyncio.Event()
+        self.texts: dict[str, list[str]] = {}
+        self.failures = 0
+        self.gone = False
+        self.pauses = 0
+        self.target = 0
+        self.reached = asyncio.Event()
+        self.backlog = Backlog(self._send, self._fetch, self._relaxed, self._leave, self._sleep)
+
+    def _send(self, session_id: str, update: Json) -> None:
+        assert session_id == SESSION
+        self.sent.append(update)
+
+    async def _fetch(self, session_id: str, message_id: str) -> object:
+        if self.failures:
+            self.failures -= 1
+            raise Ambiguous("no answer")
+        content = [{"type": "text", "text": text} for text in self.texts[message_id]]
+        return parse_row({"id": message_id, "type": "assistant", "content": content})
+
+    async def _relaxed(self) -> None:
+        await self.room.wait()
+
+    def _leave(self) -> None:
+        self.gone = True
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses += 1
+        if self.pauses == self.target:
+            self.reached.set()
+        await asyncio.sleep(0)
+
+    async def paused(self, times: int) -> None:
+        self.target = times
+        async with asyncio.timeout(5):
+            await self.reached.wait()
+
+    def texts_sent(self) -> list[str]:
+        return [
+            str(update["content"]["text"])  # type: ignore[index]
+            for update in self.sent
+            if update["sessionUpdate"] == "agent_message_chunk"
+        ]
+
+
+def chunk(text: str, start: int, message: str = "msg_a", ordinal: int = 0) -> Chunk:
+    return Chunk(1, message, "text", text, ordinal=ordinal, start=start)
+
+
+async def test_text_is_fetched_once_the_client_reads() -> None:
+    client = Client()
+    client.texts["msg_a"] = ["one two three"]
+    client.backlog.owe_text(SESSION, chunk("two ", 4))
+    client.backlog.owe_text(SESSION, chunk("three", 8))
+    assert len(client.backlog) == 1
+    assert client.backlog.busy
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.texts_sent() == ["two three"]
+    assert not client.backlog.busy
+
+
+async def test_order_is_that_of_first_sight_and_tools_keep_their_latest_value() -> None:
+    client = Client()
+    client.texts["msg_a"] = ["before"]
+    client.texts["msg_b"] = ["after"]
+    backlog = client.backlog
+    backlog.owe_text(SESSION, chunk("before", 0))
+    call: Json = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "t",
+        "title": "x",
+        "status": "pending",
+    }
+    backlog.owe(SESSION, call)
+    backlog.owe(SESSION, {"sessionUpdate": "usage_update", "used": 1, "size": 9})
+    backlog.owe_text(SESSION, chunk("after", 0, "msg_b"))
+    done: Json = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"}
+    backlog.owe(SESSION, done)
+    backlog.owe(SESSION, {"sessionUpdate": "usage_update", "used": 2, "size": 9})
+    client.room.set()
+    await backlog.drained(SESSION)
+    kinds = [update["sessionUpdate"] for update in client.sent]
+    assert kinds == ["agent_message_chunk", "tool_call", "usage_update", "agent_message_chunk"]
+    assert client.sent[1] == {**call, "status": "completed"}
+    assert client.sent[2]["used"] == 2
+    assert client.texts_sent() == ["before", "after"]
+
+
+async def test_every_notice_is_kept() -> None:
+    client = Client()
+    for number in range(3):
+        client.backlog.owe(SESSION, {"sessionUpdate": "notice", "title": f"n{number}"})
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert [update["title"] for update in client.sent] == ["n0", "n1", "n2"]
+
+
+async def test_a_part_that_is_still_streamed_is_waited_for() -> None:
+    client = Client()
+    client.texts["msg_a"] = [""]
+    client.backlog.owe_text(SESSION, chunk("half", 0))
+    client.room.set()
+    await client.paused(3 * ATTEMPTS)
+    client.backlog.owe_text(SESSION, chunk(" done", 4))
+    client.texts["msg_a"] = ["half done"]
+    await client.backlog.drained(SESSION)
+    assert client.texts_sent() == ["half done"]
+
+
+async def test_a_read_that_fails_is_made_again() -> None:
+    client = Client()
+    client.texts["msg_a"] = ["x", "second"]
+    client.failures = 2
+    client.backlog.owe_text(SESSION, chunk("second", 0, ordinal=1))
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.texts_sent() == ["second"]
+
+
+async def test_text_that_the_server_lost_is_counted_once_the_turn_is_over() -> None:
+    client = Client()
+    client.texts["msg_a"] = ["ha"]
+    client.backlog.owe_text(SESSION, chunk("half", 0))
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.texts_sent() == ["ha"]
+    assert client.backlog.left_out == 2
+
+
+async def test_a_client_that_is_owed_too_much_counts_as_gone() -> None:
+    client = Client()
+    for number in range(ENTRIES + 1):
+        client.backlog.owe(SESSION, {"sessionUpdate": "notice", "title": str(number)})
+    assert client.gone
+    await client.backlog.aclose()
+
+
+@pytest.mark.parametrize("owed", [0, 1])
+async def test_closing_sends_nothing(owed: int) -> None:
+    client = Client()
+    for number in range(owed):
+        client.backlog.owe(SESSION, {"sessionUpdate": "notice", "title": str(number)})
+    await client.backlog.aclose()
+    assert client.sent == []
+    assert not client.backlog.busy
