@@ -97,6 +97,11 @@ class Answer:
         assert self._row is not None
         self._row["retry"] = retry
 
+    def forget_retry(self) -> None:
+        """An interrupt has taken the next attempt of this message away."""
+        if self._row is not None and not self.has_content:
+            self._row.pop("retry", None)
+
     def add(self, kind: Kind, piece: str) -> None:
         """A piece of reasoning or text."""
         if not piece:
@@ -123,11 +128,16 @@ class Answer:
         self.calls.append(Calling(call_id, tool, entry))
         self._durable("tool.input.started", {"id": call_id, "name": tool.name})
 
-    def close(self) -> None:
-        """The stream has ended well: reasoning, then the tools, then the text."""
+    def close(self, *, calls: bool) -> None:
+        """The stream has ended well: reasoning, then the tools, then the text.
+
+        Without `calls` the arguments are complete but nothing is called.
+        """
         self._end_part("reasoning")
         for call in self.calls:
             self._end_input(call)
+            if not calls:
+                continue
             call.ran = True
             given = call.tool.input
             call.entry |= {

@@ -81,7 +81,11 @@ class Request:
         if error is None or not self._strikes(error):
             return None
         kind = ERROR_TYPES.get(error.status, "provider.internal")
-        body = {"type": kind, "message": f"scripted error {error.status}", "status": error.status}
+        body: Json = {
+            "type": kind,
+            "message": f"scripted error {error.status}",
+            "status": error.status,
+        }
         return ProviderError(body, retryable=error.status >= 500 or error.status == 429)
 
     def drops(self, action: Action) -> bool:

@@ -11,7 +11,6 @@ from aiohttp import web
 from stubs.server.execution import Executions, instructions
 from stubs.server.host import Host
 from stubs.server.replies import (
-    RefusalError,
     body_of,
     cursor,
     data,
@@ -171,7 +170,7 @@ async def select_agent(request: web.Request) -> web.Response:
 
 
 async def select_model(request: web.Request) -> web.Response:
-    """POST model {model: {id, providerID, variant?}}."""
+    """POST model {model: {id, providerID, variant?}}: silent if nothing changes."""
     host, session = host_of(request), session_of(request)
     body = await body_of(request)
     if not isinstance(body.get("model"), dict):
@@ -180,9 +179,12 @@ async def select_model(request: web.Request) -> web.Response:
         refuse(400, "InvalidRequestError", message=wrong if "model" in body else missing,
                kind="Payload")  # fmt: skip
     model: Json = body["model"]
-    session.model = {"variant": "default", **model}
-    event = host.journal.durable(session, "session.model.selected", {"model": model})
-    host.journal.note_row(session, event, {"type": "model-switched", "model": model})
+    before, session.model = session.model, {"variant": "default", **model}
+    if session.model == before:
+        return empty()
+    said: Json = {"model": model} | ({} if before is None else {"previous": before})
+    event = host.journal.durable(session, "session.model.selected", said)
+    host.journal.note_row(session, event, {"type": "model-switched", **said})
     session.updated = int(event["created"])
     return empty()
 
@@ -241,12 +243,11 @@ async def wait(request: web.Request) -> web.Response:
 async def _delete(host: Host, session: Session) -> None:
     host.executions.interrupt(session)
     await host.executions.finish(session)
-    if session.id not in host.store.sessions:
-        raise RefusalError(empty())
-    host.store.remove(session.id)
-    host.journal.durable(session, "session.deleted", version=2, located=False)
     for child in host.store.children(session.id):
         await _delete(host, child)
+    if session.id in host.store.sessions:
+        host.store.remove(session.id)
+        host.journal.durable(session, "session.deleted", version=2, located=False)
 
 
 def _when(session: Session) -> tuple[int, str]:

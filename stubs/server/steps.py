@@ -112,7 +112,8 @@ class Steps:
         self._journal.durable(session, "session.compaction.ended", body)
         row: Json = {"type": "compaction", "id": item.id, "time": {"created": now_ms()}}
         row |= {"status": "completed", "reason": "manual", "summary": SUMMARY, "recent": ""}
-        session.rows.append(row | {"cost": cost, "tokens": tokens()})
+        row |= {"model": self._ref(session), "cost": cost, "tokens": tokens()}
+        session.rows.append(row)
 
     async def step(self, session: Session, number: int, stop: asyncio.Event) -> Outcome:
         """One step, or what an interrupt leaves of it."""
@@ -192,7 +193,8 @@ class Steps:
             await asyncio.sleep(0)
         self._begin(step)
         step.raw = request.step.finish
-        step.answer.close()
+        # A response that ends otherwise than by its calls leaves them uncalled.
+        step.answer.close(calls=step.raw == "tool_calls")
         step.phase = Phase.STREAMED
 
     def _begin(self, step: Step) -> None:
@@ -244,31 +246,31 @@ class Steps:
             return Outcome("failed", error=BLOCKED)
         answer.end(finish, step.raw, step.cost, tokens(), self._tree(step))
         self._journal.usage(session, step.cost, tokens())
-        return Outcome("succeeded", again=bool(answer.calls) and not step.last)
+        return Outcome("succeeded", again=finish == "tool-calls" and not step.last)
 
     async def _run_tools(self, step: Step) -> bool:
-        """Run all calls side by side. True when one was declined: the others are stopped then."""
+        """Run all calls side by side to their ends. True when one was declined."""
+        if step.raw != "tool_calls":
+            return False
         if step.last:
             step.answer.fail_open_calls(CAPPED)
             return False
-        tasks = {asyncio.create_task(self._run_tool(step, call)) for call in step.answer.calls}
+        tasks = [asyncio.create_task(self._run_tool(step, call)) for call in step.answer.calls]
         try:
-            waiting = set(tasks)
-            while waiting:
-                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                if any(task.result() for task in done):
-                    return True
-            return False
+            ends = await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks)
-            if any(task.cancelled() for task in tasks) and not _is_cancelling():
-                self._fail_interrupted(step)
+        # A declined call is noted last, when its siblings have run to their ends.
+        for call, declined in zip(step.answer.calls, ends, strict=True):
+            if declined is not None:
+                step.answer.fail_call(call, {"type": "aborted", "message": declined})
+        return any(declined is not None for declined in ends)
 
-    async def _run_tool(self, step: Step, call: Calling) -> bool:
-        """Run one call and note its end. True when it was declined."""
+    async def _run_tool(self, step: Step, call: Calling) -> str | None:
+        """Run one call and note its end; what is to be said of one that was declined."""
         answer = step.answer
         asked = Call(
             step.session,
@@ -283,15 +285,16 @@ class Steps:
             result = await tools.run(self._shop, asked)
         except ToolError as error:
             answer.fail_call(call, {"type": error.kind, "message": error.message})
-            return False
+            return None
         except DeclinedError as error:
-            answer.fail_call(call, {"type": "aborted", "message": str(error)})
-            return True
+            return str(error)
         answer.succeed(call, result.content, result.metadata)
-        return False
+        return None
 
     async def _wind_down(self, step: Step) -> None:
         """The events that an interrupt brings, by phase."""
+        if step.phase is Phase.WAITING:
+            step.answer.forget_retry()
         if step.phase in (Phase.PREPARING, Phase.WAITING, Phase.ENDED):
             return
         if step.phase is Phase.REQUESTED:
@@ -340,8 +343,3 @@ class Steps:
 def tokens() -> Json:
     """What every scripted response uses."""
     return {**TOKENS, "cache": dict(TOKENS["cache"])}
-
-
-def _is_cancelling() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
