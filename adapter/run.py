@@ -33,6 +33,8 @@ def run_stdio(options: Options, opening: Opening) -> int:
         stream=sys.stderr,
         format="opencode-acp: %(levelname)s %(name)s: %(message)s",
     )
+    # One line for each request tells nothing that the adapter's own lines do not.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         settings = config.load(options, os.environ)
     except (CredentialError, UrlError) as error:

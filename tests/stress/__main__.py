@@ -192,6 +192,8 @@ async def run_plan(stage: Stage, schedule: Plan) -> tuple[list[Seen], list[str]]
                 await helper
     query = {"order": "asc", "limit": "200"}
     rows = (await stage.api.get(f"/api/session/{session}/message", params=query)).json()["data"]
+    for agent in stage.agents:
+        await agent.close_session(session)
     return seen, faults(schedule, seen, rows)
 
 
