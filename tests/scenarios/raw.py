@@ -1,0 +1,73 @@
+"""An agent process that is spoken to in bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+DEADLINE: Final = 30.0
+
+
+class RawAgent:
+    """Bytes in, JSON lines out."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def say(self, data: bytes) -> None:
+        """Write the bytes as they are."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        await self.process.stdin.drain()
+
+    async def line(self) -> Json:
+        """The next line. Raises ValueError if it is no JSON, EOFError at the end."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(DEADLINE):
+            line = await self.process.stdout.readline()
+        if not line:
+            raise EOFError
+        message: Json = json.loads(line)
+        return message
+
+    async def answer(self, ident: object) -> Json:
+        """The next answer with that id; other lines are passed over."""
+        while True:
+            message = await self.line()
+            if "method" not in message and message.get("id") == ident:
+                return message
+
+    async def request(self, ident: object, method: str, params: Json) -> Json:
+        """A request and its answer."""
+        message = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+        await self.say(json.dumps(message).encode() + b"\n")
+        return await self.answer(ident)
+
+    async def finish(self) -> tuple[int, bytes, bytes]:
+        """EOF; the exit code, the rest of stdout, and stderr."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        async with asyncio.timeout(DEADLINE):
+            out, err = await self.process.communicate()
+        assert self.process.returncode is not None
+        return self.process.returncode, out, err
+
+
+@asynccontextmanager
+async def raw_agent(argv: Sequence[str], env: Mapping[str, str]) -> AsyncIterator[RawAgent]:
+    """The process, killed at the end if it is still there."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe, limit=2**20
+    )
+    try:
+        yield RawAgent(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
