@@ -48,6 +48,11 @@ class RawAgent:
         await self.say(json.dumps(message).encode() + b"\n")
         return await self.answer(ident)
 
+    async def ended(self) -> None:
+        """Wait until the process has ended by itself."""
+        async with asyncio.timeout(DEADLINE):
+            await self.process.wait()
+
     async def finish(self) -> tuple[int, bytes, bytes]:
         """EOF; the exit code, the rest of stdout, and stderr."""
         assert self.process.stdin is not None

@@ -79,7 +79,9 @@ async def test_a_server_without_a_route_is_refused_by_its_name(tmp_path: Path) -
 async def test_a_start_that_cannot_work_is_one_sentence(flags: list[str]) -> None:
     argv = [*agent_argv("http://127.0.0.1:1"), *flags]
     async with raw_agent(argv, agent_env(PASSWORD)) as agent:
+        # A client that leaves at once is a probe, which need not be told.
         await agent.say(HELLO_LINE)
+        await agent.ended()
         code, out, err = await agent.finish()
     assert code == 2
     assert [json.loads(line)["id"] for line in out.splitlines()] in ([], [0])
@@ -93,7 +95,7 @@ async def test_a_crash_leaves_stdout_to_acp(tmp_path: Path) -> None:
     async with raw_agent(agent_argv("http://127.0.0.1:1"), env) as agent:
         await agent.say(HELLO_LINE)
         assert "result" in await agent.line()
-        await agent.process.wait()
+        await agent.ended()
         code, out, err = await agent.finish()
     assert (code, out) == (1, b"")
     assert b"broken" in err and b"noise" in err
