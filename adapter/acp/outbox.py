@@ -86,6 +86,8 @@ class Outbox:
         try:
             while True:
                 await self._filled.wait()
+                if self._closed:
+                    return
                 batch = self._batch()
                 self._transport.write(batch)
                 await self._transport.drain()

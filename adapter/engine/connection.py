@@ -66,6 +66,11 @@ class Connection:
         """The peer that this handler serves."""
         self._peer = peer
 
+    @property
+    def owed(self) -> int:
+        """Updates that wait for a client that does not read."""
+        return len(self._backlog)
+
     async def leave(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The client is gone: (sessions to interrupt, (session, prompt) to withdraw)."""
         interrupt = self._engine.settings.interrupt_on_exit

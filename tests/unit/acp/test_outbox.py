@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from adapter.acp.outbox import Outbox
 from adapter.acp.peer import Ending, PeerLimits
-from tests.unit.acp.pair import connected, echo, req
+from adapter.run import MonotonicClock
+from tests.unit.acp.pair import MemoryTransport, connected, echo, req
 
 
 async def test_lines_queued_together_leave_in_one_write() -> None:
@@ -86,3 +88,21 @@ async def test_time_without_anything_to_read_is_no_stall() -> None:
             await asyncio.sleep(0.03)
             assert c.peer.ending is None
         await c.wire.wait_lines(1)
+
+
+async def test_a_flood_before_the_first_write_ends_the_writer_quietly() -> None:
+    stalls: list[str] = []
+    outbox = Outbox(
+        MemoryTransport(),
+        MonotonicClock(),
+        limit=10,
+        stall_seconds=60,
+        on_stall=lambda: stalls.append("stalled"),
+        on_broken=lambda: stalls.append("ended"),
+    )
+    writer = asyncio.create_task(outbox.write_out())
+    await asyncio.sleep(0)
+    outbox.put(b"x" * 50)
+    async with asyncio.timeout(5):
+        await writer
+    assert stalls == ["stalled", "ended"]
