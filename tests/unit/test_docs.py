@@ -1,0 +1,101 @@
+"""The pages name what exists, and name all of it: codes, flags, variables, files, make targets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from adapter.config import SERVER_VARIABLE
+from adapter.core.values import Stop
+from adapter.flags import HELP
+from adapter.upstream.credentials import FILE_VARIABLE, PASSWORD_VARIABLES
+from contract.errors import Code
+from stubs.parts import ROOT
+
+PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MINUS: Final = "\N{MINUS SIGN}"
+# Paths in backticks that begin with one of these are files of the project.
+FOLDERS: Final = ("adapter", "contract", "stubs", "tests", "docs", "deploy", "tools", "scripts")
+
+LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+QUOTED: Final = re.compile(r"`([^`\n]+)`")
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as they are made for Markdown on the web."""
+    headings = re.findall(r"^#+ (.+)$", read(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.fixture(scope="module", params=PAGES, ids=[page.name for page in PAGES])
+def page(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.mark.parametrize("code", Code, ids=[code.name for code in Code])
+def test_every_code_is_explained(code: Code) -> None:
+    assert f"| {MINUS}{-code} |" in read(ROOT / "docs" / "outcomes.md")
+
+
+@pytest.mark.parametrize("stop", Stop, ids=[stop.value for stop in Stop])
+def test_every_stop_reason_is_explained(stop: Stop) -> None:
+    assert f"| `{stop.value}` |" in read(ROOT / "docs" / "outcomes.md")
+
+
+def test_no_code_is_explained_that_is_not_used() -> None:
+    told = re.findall(rf"^\| {MINUS}(\d+) \|", read(ROOT / "docs" / "outcomes.md"), re.M)
+    assert {-int(code) for code in told} == set(Code)
+
+
+def test_every_flag_and_variable_is_in_the_readme() -> None:
+    text = read(ROOT / "README.md")
+    flags = set(re.findall(r"--[a-z-]+", HELP))
+    names = {SERVER_VARIABLE, FILE_VARIABLE, *PASSWORD_VARIABLES}
+    assert {name for name in flags | names if f"`{name}" not in text} == set()
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    block = read(ROOT / "README.md").split("```")[1]
+    assert re.findall(r"^make \w+", block, re.M) == ["make run", "make test"]
+
+
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(read(page)):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_files_that_are_named_exist(page: Path) -> None:
+    for name in QUOTED.findall(read(page)):
+        if name.startswith(tuple(f"{folder}/" for folder in FOLDERS)) and " " not in name:
+            assert (ROOT / name).exists(), name
+
+
+def test_make_targets_that_are_named_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.M))
+    named = set(re.findall(r"^make ([a-z]+)|`make ([a-z]+)", read(page), re.M))
+    assert {first or second for first, second in named} <= targets
+
+
+def test_all_make_targets_are_in_contributing() -> None:
+    targets = set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.M)) - {"help"}
+    text = read(ROOT / "CONTRIBUTING.md")
+    assert {target for target in targets if f"`make {target}" not in text} == set()
+
+
+def test_a_broken_page_would_be_noticed() -> None:
+    assert LINK.findall("[a](b.md#c)") == ["b.md#c"]
+    assert QUOTED.findall("see `adapter/gone.py`") == ["adapter/gone.py"]
+    assert "flags-and-environment" in anchors(ROOT / "README.md")
