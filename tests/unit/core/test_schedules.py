@@ -203,14 +203,14 @@ scripts = st.builds(
 
 
 @settings(
-    max_examples=250,
+    max_examples=600,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
     scripts=st.fixed_dictionaries({**dict.fromkeys(OURS, scripts), "foreign": scripts}),
-    actions=st.lists(st.sampled_from(ACTIONS), max_size=80),
+    actions=st.lists(st.sampled_from(ACTIONS), min_size=30, max_size=150),
 )
 def test_every_turn_settles_and_every_character_arrives_once(
     scripts: dict[str, Script], actions: list[str]

@@ -1,0 +1,254 @@
+"""Permissions and forms: who is asked, what is held, and what becomes of those that nobody owns."""
+
+from __future__ import annotations
+
+from adapter.core import values as v
+from adapter.core.state import OPEN_ASKS_BOUND, TURN_ASKS_BOUND
+from adapter.core.values import Stop
+from contract.shapes import Form, PermissionAsk
+from tests.support.drive import Drive, ask_data, event, of, row, text_row
+
+A, B = "msg_acp_a", "msg_acp_b"
+
+
+def running(drive: Drive, *asks: str) -> None:
+    """A turn with these asks open, each of a tool of its own."""
+    drive.run(A)
+    for number, ask in enumerate(asks):
+        drive.tool("msg_1", f"call_{number}")
+        drive.ask(ask, "msg_1", f"call_{number}")
+
+
+def answer(drive: Drive, ask: str, decision: v.Decision) -> list[v.Reply]:
+    return of(drive.step(v.Answered(ask, decision)), v.Reply)
+
+
+def shape(ask: str, message: str | None = "msg_1", call: str = "call_1") -> PermissionAsk:
+    return PermissionAsk.model_validate(ask_data(ask, message, call))
+
+
+def test_the_owner_of_the_turn_is_asked_once_with_the_tool_as_it_stands() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    (asked,) = of(drive.said, v.AskClient)
+    assert asked.owner == 1 and asked.tool is not None and asked.tool.input == {"a": 1}
+    assert drive.ask("per_1", "msg_1", "call_0") == []
+
+
+def test_an_approval_goes_at_once_and_a_late_answer_nowhere() -> None:
+    drive = Drive()
+    running(drive, "per_1", "per_2")
+    assert answer(drive, "per_1", "always") == [v.Reply("ses_1", "per_1", "always")]
+    assert answer(drive, "per_1", "reject") == []
+    assert answer(drive, "per_unknown", "once") == []
+
+
+def test_a_rejection_waits_for_its_siblings_and_approvals_go_first() -> None:
+    drive = Drive()
+    running(drive, "per_1", "per_2")
+    assert answer(drive, "per_1", "reject") == []
+    assert answer(drive, "per_2", "once") == [v.Reply("ses_1", "per_2", "once")]
+    out = drive.step(v.Replied("per_2", settled=True))
+    assert of(out, v.Reply) == [v.Reply("ses_1", "per_1", "reject", go_on=True)]
+
+
+def test_a_rejection_is_let_go_when_the_sibling_is_settled_elsewhere() -> None:
+    drive = Drive()
+    running(drive, "per_1", "per_2")
+    answer(drive, "per_1", "reject")
+    out = drive.hear("permission.replied", requestID="per_2", reply="once")
+    assert of(out, v.WithdrawAsk) == [v.WithdrawAsk("per_2")]
+    assert [reply.ask_id for reply in of(out, v.Reply)] == ["per_1"]
+
+
+def test_an_ask_of_a_child_waits_for_no_sibling_of_its_parent() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    drive.hear("created", sessionID="ses_child", parentID="ses_1")
+    drive.ask("per_c", "msg_c", session="ses_child")
+    assert answer(drive, "per_c", "reject") == [v.Reply("ses_child", "per_c", "reject")]
+
+
+def test_two_rejections_in_one_step_end_the_turn_and_it_is_told() -> None:
+    drive = Drive()
+    running(drive, "per_1", "per_2")
+    answer(drive, "per_1", "reject")
+    assert len(answer(drive, "per_2", "reject")) == 2
+    drive.hear("execution.interrupted", reason="shutdown")
+    assert (drive.stop(A), drive.outcome(A).reason) == (Stop.END_TURN, "rejected")
+    assert drive.notices() == ["rejected"]
+
+
+def test_a_stop_by_somebody_else_after_a_rejection_is_not_ours() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    answer(drive, "per_1", "reject")
+    drive.hear("execution.interrupted", reason="user")
+    assert drive.stop(A) is None
+    assert drive.notices() == []
+
+
+def test_a_rejection_of_an_earlier_step_ends_nothing() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    answer(drive, "per_1", "reject")
+    drive.ended("msg_1", "tool-calls")
+    drive.hear("execution.interrupted", reason="shutdown")
+    assert drive.stop(A) is None
+
+
+def test_an_interrupt_that_takes_the_tool_takes_the_ask_too() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    out = drive.tool_over("msg_1", "call_0", error="interrupted")
+    assert of(out, v.WithdrawAsk) == [v.WithdrawAsk("per_1")]
+
+
+def test_nobody_is_asked_for_a_turn_that_is_being_stopped() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.step(v.Cancel(1))
+    assert drive.ask("per_1", "msg_1") == []
+
+
+# --- without a turn of ours -----------------------------------------------------------------
+
+
+def test_an_ask_without_a_turn_is_left_to_others_for_a_while() -> None:
+    drive = Drive()
+    drive.admit(B, 2)
+    drive.ask("per_1", None)
+    assert drive.timers["unattended:per_1"] == "unattended"
+    assert of(drive.said, v.AskClient) == []
+    assert drive.notices() == ["waiting"]
+    out = drive.fire("unattended:per_1")
+    assert of(out, v.Reply) == [v.Reply("ses_1", "per_1", "reject", go_on=True)]
+
+
+def test_one_that_others_answered_is_not_rejected() -> None:
+    drive = Drive()
+    drive.ask("per_1", None)
+    drive.hear("permission.replied", requestID="per_1", reply="once")
+    assert drive.timers == {}
+    assert drive.step(v.Fired("unattended:per_1")) == []
+
+
+def test_an_ask_of_a_turn_that_was_given_up_holds_nobody_up_for_ever() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    drive.admit(B, 2)
+    drive.step(v.FeedLost())
+    drive.step(v.Cancel(1))
+    drive.fire(f"cancel:{A}")
+    out = drive.fire("unattended:per_1")
+    assert [reply.ask_id for reply in of(out, v.Reply)] == ["per_1"]
+
+
+def test_an_ask_that_was_open_before_we_came_is_looked_for_by_a_turn_that_waits() -> None:
+    drive = Drive()
+    drive.admit(A)
+    assert of(drive.fire(f"ahead:{A}"), v.TakeSnapshot)
+    drive.snapshot(row("user", "msg_f"), inbox=[A], active=True, asks=(shape("per_1", "msg_f1"),))
+    assert "unattended:per_1" in drive.timers
+    assert not of(drive.fire("watch"), v.TakeSnapshot)
+
+
+def test_a_session_that_is_not_followed_is_not_ours() -> None:
+    drive = Drive()
+    drive.run(A)
+    assert drive.ask("per_1", None, session="ses_stranger") == []
+
+
+# --- limits ---------------------------------------------------------------------------------
+
+
+def test_more_asks_than_a_client_can_be_shown_are_declined_in_their_turn() -> None:
+    drive = Drive()
+    running(drive, *(f"per_{n}" for n in range(OPEN_ASKS_BOUND + 3)))
+    assert len(of(drive.said, v.AskClient)) == OPEN_ASKS_BOUND
+    assert of(drive.said, v.Reply) == []
+
+
+def test_no_ask_of_a_turn_is_remembered_past_the_bound() -> None:
+    drive = Drive()
+    running(drive, *(f"per_{n}" for n in range(TURN_ASKS_BOUND + 40)))
+    assert drive.core.tables()["asks"] == TURN_ASKS_BOUND
+    assert len(of(drive.said, v.Reply)) == 40
+
+
+# --- after a gap ----------------------------------------------------------------------------
+
+ROWS = (row("user", A), text_row("msg_1"))
+
+
+def test_after_a_gap_a_shown_ask_is_not_shown_twice_and_a_vanished_one_is_withdrawn() -> None:
+    drive = Drive()
+    running(drive, "per_0", "per_1")
+    drive.gap()
+    out = drive.snapshot(*ROWS, active=True, asks=(shape("per_0", call="call_0"),))
+    assert of(out, v.AskClient) == []
+    assert of(out, v.WithdrawAsk) == [v.WithdrawAsk("per_1")]
+
+
+def test_after_a_gap_a_reply_that_did_not_arrive_is_sent_again_once() -> None:
+    drive = Drive()
+    running(drive, "per_0", "per_1")
+    answer(drive, "per_0", "reject")
+    answer(drive, "per_1", "once")
+    drive.step(v.Replied("per_1", settled=False))
+    drive.gap()
+    asks = (shape("per_0", call="call_0"), shape("per_1"))
+    out = drive.snapshot(*ROWS, active=True, asks=asks)
+    assert of(out, v.Reply) == [v.Reply("ses_1", "per_1", "once")]
+    drive.gap()
+    out = drive.snapshot(*ROWS, active=True, asks=asks[:1])
+    assert of(out, v.Reply) == [v.Reply("ses_1", "per_0", "reject", go_on=True)]
+
+
+def test_an_ask_of_the_snapshot_belongs_to_the_turn_that_begins_in_the_buffer() -> None:
+    drive = Drive()
+    drive.admit(A)
+    drive.gap()
+    buffer = [
+        event("session.inbox.delivered", {"sessionID": "ses_1", "inboxID": A}),
+        event("permission.asked", ask_data("per_1", "msg_1")),
+    ]
+    drive.snapshot(*ROWS, active=True, asks=(shape("per_1"),), buffer=buffer)
+    assert [ask.ask.id for ask in of(drive.said, v.AskClient)] == ["per_1"]
+    assert drive.timers.get("unattended:per_1") is None
+
+
+def test_an_ask_of_the_snapshot_that_the_buffer_settles_is_not_shown() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.gap()
+    replied = {"sessionID": "ses_1", "requestID": "per_1", "reply": "once"}
+    drive.snapshot(
+        *ROWS, active=True, asks=(shape("per_1"),), buffer=[event("permission.replied", replied)]
+    )
+    assert of(drive.said, v.AskClient) == []
+
+
+# --- forms ----------------------------------------------------------------------------------
+
+
+def form_created(session: str = "ses_1") -> v.Heard:
+    return v.Heard(event("form.created", {"form": {"id": "frm_1", "sessionID": session}}))
+
+
+def test_a_form_of_a_running_turn_is_answered_with_nothing_and_told() -> None:
+    drive = Drive()
+    assert drive.step(form_created()) == []
+    drive.run(A)
+    out = drive.step(form_created())
+    assert of(out, v.AnswerForm) == [v.AnswerForm("ses_1", "frm_1")]
+    assert drive.notices() == ["form"]
+
+
+def test_a_form_that_the_buffer_speaks_of_is_answered_once() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.gap()
+    form = Form(id="frm_1", session_id="ses_1")
+    drive.snapshot(*ROWS, active=True, forms=(form,), buffer=[form_created().event])
+    assert len(of(drive.said, v.AnswerForm)) == 1
