@@ -11,11 +11,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from adapter.acp import toolcalls
+from adapter.acp.bounded import Room, cut
 from adapter.core.values import Chunk, Notice, Outcome, Tool, Usage
+from contract.errors import AcpError
 
 META: Final = "opencode-acp"
 # Characters of one text chunk: JSON may need six bytes for one, and a line holds 1 MiB.
 CHUNK_CHARS: Final = 128 * 1024
+# Characters of a sentence, which may hold an error text of the server or of a provider.
+SENTENCE_CHARS: Final = 4096
+DETAIL_ROOM: Final = 64 * 1024
 
 Json = dict[str, object]
 
@@ -55,15 +60,23 @@ def usage(spent: Usage, size: int) -> Json:
 
 def notice(told: Notice, *, advertised: bool) -> Json:
     """`notice` for a client that advertised it, else a `session_info_update` with `_meta`."""
-    detail: Json = {"notice": told.kind, "text": told.title, **told.data}
+    title = cut(told.title, SENTENCE_CHARS)
+    room = Room(DETAIL_ROOM)
+    data = {key: room.value(value, SENTENCE_CHARS) for key, value in told.data.items()}
+    detail: Json = {"notice": told.kind, "text": title, **data}
     if advertised:
         return {
             "sessionUpdate": "notice",
             "severity": "info" if told.kind in ("waiting", "resumed") else "warning",
-            "title": told.title,
+            "title": title,
             "_meta": {META: detail},
         }
     return {"sessionUpdate": "session_info_update", "_meta": {META: detail}}
+
+
+def prompt_error(outcome: Outcome) -> AcpError:
+    """The error of `session/prompt`, for an outcome without a stop reason."""
+    return AcpError(outcome.code, cut(outcome.message, SENTENCE_CHARS), error_data(outcome))
 
 
 def prompt_result(outcome: Outcome) -> Json:
