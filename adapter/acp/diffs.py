@@ -33,7 +33,7 @@ def hunks(patch: str, *, added: bool) -> Iterator[DiffText]:
         elif open_hunk and line.startswith("\\"):
             # "No newline at end of file" speaks of the line before it.
             for side in last:
-                side[-1] = side[-1].removesuffix("\n").removesuffix("\r")
+                side[-1] = side[-1].removesuffix("\n")
         elif open_hunk:
             last = [old] if line[0] == "-" else [new] if line[0] == "+" else [old, new]
             for side in last:
