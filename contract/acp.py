@@ -5,18 +5,22 @@ Unknown fields and `_meta` are ignored; `_meta` is never merged into parameters.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from contract.errors import invalid_params
+
+# Characters of a sentence that quotes what the client sent.
+SENTENCE_CHARS: Final = 500
 
 
 class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
-SessionId = Annotated[str, Field(alias="sessionId", min_length=1, max_length=256)]
+# Any string: an id that no server can have is an unknown session and no bad parameter.
+SessionId = Annotated[str, Field(alias="sessionId")]
 Cwd = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
@@ -52,13 +56,13 @@ class MediaBlock(Params):
     type: Literal["image", "audio"]
     data: str
     mime_type: Annotated[str, Field(alias="mimeType", max_length=256)]
-    uri: str | None = None
+    uri: Annotated[str | None, Field(max_length=8192)] = None
 
 
 class ResourceLink(Params):
     type: Literal["resource_link"]
     uri: Annotated[str, Field(max_length=8192)]
-    name: str = ""
+    name: Annotated[str, Field(max_length=8192)] = ""
 
 
 class EmbeddedResource(Params):
@@ -92,4 +96,5 @@ def read_params(model: type[ParamsT], params: dict[str, object]) -> ParamsT:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in first["loc"]) or "params"
-        raise invalid_params(f"Invalid params: {where}: {first['msg']}.") from None
+        sentence = f"Invalid params: {where}: {first['msg']}."
+        raise invalid_params(sentence[:SENTENCE_CHARS]) from None

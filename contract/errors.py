@@ -70,7 +70,8 @@ def invalid_params(message: str) -> AcpError:
 
 
 def session_gone(session_id: str) -> AcpError:
-    """-32002, only where the server itself said 404 for that session."""
+    """-32002, only where the server itself said 404 for that session, or cannot have that id."""
+    session_id = session_id[:256]
     return AcpError(
         Code.SESSION_GONE,
         f"Session not found: {session_id}. Start a new session.",

@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from contract.acp import Block, EmbeddedResource, MediaBlock, ResourceBlock, ResourceLink, TextBlock
 from contract.errors import AcpError, Code, invalid_params
@@ -21,6 +22,9 @@ from contract.limits import ATTACHMENT_BYTES, PROMPT_BLOCKS, PROMPT_CHARS
 
 # Media types that reach the model, or of which it is told that it cannot read them.
 PASSED_TYPES: Final = ("text/", "image/", "application/pdf", "application/json")
+# A media type without its parameters (RFC 6838, section 4.2), which is safe in a data URI.
+_MEDIA: Final = re.compile(r"\s*([a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*)\s*(;|$)")
+_NAME_CHARS: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,8 @@ class PromptContent:
 def content(blocks: Sequence[Block]) -> PromptContent:
     """The prompt for the server.
 
-    Raises AcpError -32602 for an empty prompt, audio or bad base64, and -32053 for one over the
-    limits. Nothing was dispatched then.
+    Raises AcpError -32602 for an empty prompt, audio, an image that is none or bad base64, and
+    -32053 for one over the limits. Nothing was dispatched then.
     """
     if len(blocks) > PROMPT_BLOCKS:
         raise _over(f"a prompt may hold {PROMPT_BLOCKS} blocks")
@@ -51,8 +55,11 @@ def content(blocks: Sequence[Block]) -> PromptContent:
             case MediaBlock(type="audio"):
                 raise invalid_params("Audio is not supported; send text or images.")
             case MediaBlock():
+                kind = _media_type(block.mime_type)
+                if not kind.startswith("image/"):
+                    raise invalid_params("The mimeType of an image must be image/....")
                 size += _decoded(block.data)
-                files.append(_file(_data_uri(block.mime_type, block.data), _name(block.uri)))
+                files.append(_file(_data_uri(kind, block.data), _name(block.uri)))
             case ResourceBlock():
                 size += _embedded(block.resource, texts, files)
     text = "\n".join(texts)
@@ -66,7 +73,7 @@ def content(blocks: Sequence[Block]) -> PromptContent:
 
 
 def _link(block: ResourceLink, texts: list[str], files: list[dict[str, str]]) -> None:
-    if urlsplit(block.uri).scheme == "file":
+    if _split(block.uri).scheme == "file":
         files.append(_file(block.uri, block.name or _name(block.uri)))
     else:
         texts.append(f"[{block.name or block.uri}]({block.uri})")
@@ -80,7 +87,7 @@ def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str
         return len(data)
     if resource.blob is None:
         raise invalid_params("An embedded resource needs text or blob.")
-    kind = resource.mime_type or "application/octet-stream"
+    kind = _media_type(resource.mime_type or "") or "application/octet-stream"
     size = _decoded(resource.blob)
     if kind.startswith(PASSED_TYPES):
         files.append(_file(_data_uri(kind, resource.blob), name))
@@ -97,18 +104,30 @@ def _decoded(data: str) -> int:
         raise invalid_params("The data of a block is not valid base64.") from None
 
 
-def _data_uri(mime_type: str, data: str) -> str:
-    if any(sign in mime_type for sign in ",;\r\n "):
-        mime_type = mime_type.split(";", maxsplit=1)[0].strip()
-    return f"data:{mime_type};base64,{data}"
+def _media_type(given: str) -> str:
+    """The type and subtype in small letters; empty for what is no media type."""
+    found = _MEDIA.match(given.lower())
+    return found.group(1) if found else ""
+
+
+def _data_uri(media_type: str, data: str) -> str:
+    return f"data:{media_type};base64,{data}"
 
 
 def _file(uri: str, name: str) -> dict[str, str]:
-    return {"uri": uri, "name": name} if name else {"uri": uri}
+    return {"uri": uri, "name": name[:_NAME_CHARS]} if name else {"uri": uri}
 
 
 def _name(uri: str | None) -> str:
-    return posixpath.basename(unquote(urlsplit(uri or "").path))
+    return posixpath.basename(unquote(_split(uri or "").path))
+
+
+def _split(uri: str) -> SplitResult:
+    """The parts of a URI; all of one that is not valid is its path."""
+    try:
+        return urlsplit(uri)
+    except ValueError:
+        return SplitResult("", "", uri, "", "")
 
 
 def _over(what: str) -> AcpError:
