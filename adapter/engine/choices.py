@@ -62,7 +62,7 @@ class Choices:
     @property
     def current_model(self) -> ModelRef | None:
         if self.model is not None:
-            return self.model
+            return _without_default(self.model)
         default = self.catalogue.default
         return ModelRef(id=default.id, provider_id=default.provider_id) if default else None
 
@@ -121,7 +121,7 @@ class Choices:
         if model is None:
             raise _unknown("model", key)
         kept = current.variant if current else None
-        variant = kept if kept in [variant.id for variant in model.variants] else None
+        variant = kept if kept in [one.id for one in model.variants] else None
         return SetModel(ModelRef(id=model.id, provider_id=model.provider_id, variant=variant))
 
     def _change_effort(self, effort: str) -> Change:
@@ -137,7 +137,7 @@ class Choices:
 
     def _efforts(self, current: ModelRef) -> list[str]:
         model = next((model for model in self.catalogue.models if model.key == current.key), None)
-        listed = [variant.id for variant in model.variants] if model else []
+        listed = [one.id for one in model.variants if one.id != NO_EFFORT] if model else []
         if current.variant is not None and current.variant not in listed:
             listed.append(current.variant)
         return listed
@@ -179,6 +179,13 @@ def _select(
         "currentValue": current,
         "options": [{"value": value, "name": label} for value, label in values],
     }
+
+
+def _without_default(model: ModelRef) -> ModelRef:
+    """The server writes the variant `default` where none was chosen."""
+    if model.variant != NO_EFFORT:
+        return model
+    return ModelRef(id=model.id, provider_id=model.provider_id)
 
 
 def _mode(agent: Agent) -> Json:
