@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from adapter.acp import prompts, updates
-from adapter.acp.framing import OUTBOUND_LIMIT
 from adapter.acp.peer import Peer, PeerError
 from adapter.acp.transport import Call
 from adapter.core import values as v
@@ -110,7 +109,7 @@ class Connection:
             return None
         try:
             return await self._peer.request("session/request_permission", params)
-        except PeerError as error:
+        except (PeerError, ValueError) as error:
             logger.info("a permission request was not answered: %s", error)
             return None
 
@@ -119,17 +118,14 @@ class Connection:
         return self._peer is not None and self._peer.congested
 
     def _send(self, session_id: str, update: Json) -> None:
-        """Queue one update. One that would be over the line limit loses its details."""
+        """Queue one update. Never raises: the feed is read by whoever calls this."""
         if self._peer is None:
             return
         try:
             self._peer.notify("session/update", {"sessionId": session_id, "update": update})
-        except ValueError:
-            logger.warning("an update of %s was over %d bytes", session_id, OUTBOUND_LIMIT)
-            heavy = ("rawInput", "rawOutput", "content")
-            slim = {key: value for key, value in update.items() if key not in heavy}
-            slim["_meta"] = {updates.META: {"omitted": [key for key in heavy if key in update]}}
-            self._peer.notify("session/update", {"sessionId": session_id, "update": slim})
+        except ValueError as error:
+            # The builders keep every line below the limit, so this one is a fault of theirs.
+            logger.error("an update of %s was left out: %s", session_id, error)
 
     async def _relaxed(self) -> None:
         if self._peer is not None:
@@ -195,12 +191,23 @@ class Connection:
 
     async def _attach(self, session: Session, params: acp.NewSession) -> Json:
         directory = session.location.directory if session.location else params.cwd
-        hub = self._engine.hub(session, directory)
         known = self._open.get(session.id)
+        if known is None:
+            # Once more: others may have been opened while the server was asked.
+            self._check_room()
+        hub = self._engine.hub(session, directory)
         owner = known.owner if known is not None else self._engine.new_owner()
         self._open[session.id] = Open(hub, owner)
         hub.attach(Attachment(owner, self))
-        result = await self._choices(hub)
+        told = known is not None
+        try:
+            result = await self._choices(hub)
+            told = True
+        finally:
+            if not told:
+                # The client gets no answer by which it could know of the session and close it.
+                del self._open[session.id]
+                await self._detach(hub, owner)
         if params.mcp_servers:
             hub.notify(
                 v.Notice(
@@ -219,9 +226,12 @@ class Connection:
             return {}
         one.hub.cancel(one.owner)
         await one.hub.settled(one.owner)
-        if one.hub.detach(one.owner):
-            await self._engine.release(one.hub)
+        await self._detach(one.hub, one.owner)
         return {}
+
+    async def _detach(self, hub: Hub, owner: int) -> None:
+        if hub.detach(owner):
+            await self._engine.release(hub)
 
     async def _prompt(self, call: Call) -> Json:
         params = acp.read_params(acp.Prompt, call.params)
@@ -240,7 +250,7 @@ class Connection:
         outcome = await answer
         await self._backlog.drained(params.session_id)
         if outcome.stop is None:
-            raise AcpError(outcome.code, outcome.message, updates.error_data(outcome))
+            raise updates.prompt_error(outcome)
         return updates.prompt_result(outcome)
 
     async def _set_mode(self, call: Call) -> Json:
