@@ -32,12 +32,12 @@ class Effects:
         self._step = step
 
     async def perform(self, output: v.Output) -> None:
-        """Send one request. Never raises an `UpstreamError`."""
+        """Send one request. Raises neither `UpstreamError` nor `ValueError` (an id of bad form)."""
         try:
             await self._perform(output)
         except SessionMissing:
             self._step(v.Reconcile(v.Snapshot(state="gone")))
-        except UpstreamError as error:
+        except (UpstreamError, ValueError) as error:
             logger.warning("%s failed: %s", type(output).__name__, error)
 
     async def _perform(self, output: v.Output) -> None:

@@ -90,7 +90,8 @@ class Reader:
         for _ in range(ANCESTORS):
             try:
                 parent = (await self.server.session(current)).parent_id
-            except SessionMissing:
+            except (SessionMissing, ValueError):
+                # Gone, or no id that the server can be asked for.
                 return {}
             if parent is None or parent == current:
                 return {}
