@@ -81,7 +81,7 @@ def posted(state: SessionState, given: Posted) -> list[Output]:
                     Code.AUTH_REQUIRED,
                     "authentication required: the OpenCode server refused the password",
                     "auth_required",
-                    admitted=False,
+                    admitted=turn.admitted or (None if given.probed else False),
                 ),
             )
         case Admission.UNCLEAR:

@@ -43,23 +43,31 @@ class Submission:
             return Posted(turn_id, Admission.UNREACHED, "the OpenCode server cannot be reached")
         if cancelled():
             return Posted(turn_id, Admission.UNREACHED, "the turn was cancelled")
+        doubt = False
         try:
-            answer = await self._post(session_id, turn_id, prompt, resume=True)
+            answer = await self._post(session_id, turn_id, prompt)
             if isinstance(answer, answers.Unclear) and not cancelled():
+                doubt = True
                 return await self._settle_doubt(session_id, turn_id, prompt, cancelled)
         except SessionMissing:
-            return Posted(turn_id, Admission.GONE)
+            return Posted(turn_id, Admission.GONE, probed=doubt)
         except Unauthorised:
-            return Posted(turn_id, Admission.UNAUTHORISED)
+            return Posted(turn_id, Admission.UNAUTHORISED, probed=doubt)
         except UpstreamError as error:
             return Posted(turn_id, Admission.UNCLEAR, str(error))
         return _read(turn_id, answer, probed=False)
 
     async def _post(
-        self, session_id: str, turn_id: str, prompt: PromptContent, *, resume: bool
+        self, session_id: str, turn_id: str, prompt: PromptContent, *, probe: bool = False
     ) -> answers.Posted:
+        """A probe does not wake, and has as long as a server that answers has at all."""
         return await self.server.prompt(
-            session_id, turn_id, prompt.text, prompt.files, resume=resume
+            session_id,
+            turn_id,
+            prompt.text,
+            prompt.files,
+            resume=not probe,
+            deadline=self.settings.admission_reachable if probe else None,
         )
 
     async def _settle_doubt(
@@ -85,7 +93,7 @@ class Submission:
                 late = late or now - reached > self.settings.admission_reachable
             if late or cancelled():
                 return Posted(turn_id, Admission.UNCLEAR, why)
-            answer = await self._post(session_id, turn_id, prompt, resume=False)
+            answer = await self._post(session_id, turn_id, prompt, probe=True)
             match answer:
                 case answers.Unsent(reason):
                     # What the first POST did is as unclear as before.

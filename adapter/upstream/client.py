@@ -148,11 +148,12 @@ class Server:
         files: Sequence[Mapping[str, Any]] = (),
         *,
         resume: bool = True,
+        deadline: float | None = None,
     ) -> Posted:
         """One POST, never repeated here: a repetition must carry `resume=False` (rules 2, 3).
 
-        `files` are the server's attachments: `{uri, name?, description?}`. Raises
-        `Unauthorised` and `SessionMissing`.
+        `files` are the server's attachments: `{uri, name?, description?}`. `deadline` in seconds
+        is that of the settings if not given. Raises `Unauthorised` and `SessionMissing`.
         """
         body: dict[str, object] = {
             "id": message_id,
@@ -169,7 +170,7 @@ class Server:
                 {"sessionID": session_id},
                 body=body,
                 retry=Retry.NEVER,
-                deadline=self._http.settings.prompt_deadline,
+                deadline=self._http.settings.prompt_deadline if deadline is None else deadline,
             )
             item = shaped(InboxItem, data(answer))
         except Unreachable as error:
