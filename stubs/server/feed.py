@@ -74,7 +74,8 @@ class Subscriber:
 
     def take(self) -> bytes:
         """All queued bytes; empties the queue."""
-        self.more.clear()
+        if self.end is None:
+            self.more.clear()
         data = b"".join(self.lines)
         self.lines.clear()
         return data
@@ -92,11 +93,12 @@ class Feed:
         self.sent = 0
 
     def subscribe(self) -> Subscriber:
-        """A new connection; `server.connected` is its first line."""
-        subscriber = Subscriber(self._bound)
-        hello = {"id": self._ids.make("evt"), "type": "server.connected", "data": {}}
-        subscriber.lines += (line_of(hello), HEARTBEAT)
-        subscriber.more.set()
+        """A new connection; `server.connected` is its first line, in silence there is none."""
+        subscriber = Subscriber(self._bound, silent=self.silent)
+        if not self.silent:
+            hello = {"id": self._ids.make("evt"), "type": "server.connected", "data": {}}
+            subscriber.lines += (line_of(hello), HEARTBEAT)
+            subscriber.more.set()
         if self.next_cut is not None:
             cut = self.next_cut
             subscriber.cut = Cut(cut.after, cut.end, cut.session, cut.pattern)

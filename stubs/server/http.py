@@ -23,14 +23,13 @@ from stubs.server.wire import Json
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY: Final = 256 * 1024 * 1024
+HALF_A_LINE: Final = b'data: {"id":"evt_torn","type":"session.te'
 PAGE: Final = "<!doctype html><html><head><title>OpenCode</title></head><body></body></html>"
 
 
 async def feed(request: web.Request) -> web.StreamResponse:
     """GET /api/event: all events of all sessions, a heartbeat at once and every 15 s."""
     host = host_of(request)
-    if host.feed.silent:
-        await asyncio.Event().wait()
     subscriber = host.feed.subscribe()
     response = web.StreamResponse(
         headers={
@@ -41,9 +40,12 @@ async def feed(request: web.Request) -> web.StreamResponse:
     )
     response.enable_chunked_encoding()
     try:
-        await response.prepare(request)
+        if not subscriber.silent:
+            await response.prepare(request)
         await _pump(host, subscriber, response)
         if subscriber.end is End.TORN:
+            if response.prepared:
+                await response.write(HALF_A_LINE)
             _tear(request)
     except ConnectionError:
         pass  # the client has left
@@ -53,9 +55,10 @@ async def feed(request: web.Request) -> web.StreamResponse:
 
 
 async def _pump(host: Host, subscriber: Subscriber, response: web.StreamResponse) -> None:
+    """Write what comes until the connection has ended and its queue is empty."""
     loop = asyncio.get_running_loop()
     beat = loop.time() + host.settings.heartbeat
-    while subscriber.end is None or subscriber.lines:
+    while subscriber.lines or subscriber.end is None:
         try:
             async with asyncio.timeout_at(beat):
                 await subscriber.more.wait()
@@ -66,10 +69,6 @@ async def _pump(host: Host, subscriber: Subscriber, response: web.StreamResponse
         waiting = subscriber.take()
         if waiting:
             await response.write(waiting)
-        if subscriber.end is None and subscriber.more.is_set():
-            continue
-        if subscriber.end is not None and not subscriber.lines:
-            return
 
 
 def _tear(request: web.Request) -> None:

@@ -101,10 +101,11 @@ class StubServer:
         The port is closed for at least `down` seconds.
         """
         self.feed.close_all(End.TORN)
-        await asyncio.sleep(0)
-        await self._hang_up()
         if kind == "lost":
             await self.host.kill()
+        await self._hang_up()
+        if kind == "lost":
+            await self.host.kill()  # what came while the connections were closed
         elif kind == "terminated":
             await self.host.executions.terminate()
             await self.host.kill()

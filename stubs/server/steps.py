@@ -130,7 +130,7 @@ class Steps:
             session,
             header,
             self._answer(session, header),
-            [*agent.get("permissions", []), *(session.permissions or [])],
+            agent.get("permissions", []),
             workspaces.mark(session.directory),
             self._cost(session),
             last=number >= int(agent.get("steps", 1 << 30)),
@@ -278,7 +278,7 @@ class Steps:
             call.id,
             call.tool.name,
             call.tool.input,
-            step.rules,
+            [*step.rules, *(step.session.permissions or [])],
             lambda metadata: answer.progress(call, metadata),
         )
         try:
