@@ -249,3 +249,12 @@ def test_a_deleted_session_settles_every_turn_and_leaves_no_timer() -> None:
     drive.hear("deleted")
     assert set(drive.seen.outcomes) == {A, B, "msg_acp_c"}
     assert drive.timers == {}
+
+
+def test_whatever_settles_all_settles_the_head_last() -> None:
+    drive = Drive()
+    two_running(drive)
+    drive.tool("msg_1")
+    out = drive.hear("deleted")
+    assert [one.outcome.message_id for one in of(out, v.Settled)] == [B, A]
+    assert [tool.owner for tool in of(out, v.Tool)] == [1]

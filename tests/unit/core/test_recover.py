@@ -206,3 +206,15 @@ def test_the_step_cap_is_known_though_the_last_step_ended_in_the_gap() -> None:
     drive.snapshot(USER, text_row("msg_1", "", "tool-calls"), active=True)
     drive.hear("execution.succeeded")
     assert drive.stop(A) is Stop.MAX_TURN_REQUESTS
+
+
+def test_after_a_gap_no_part_that_was_open_takes_deltas() -> None:
+    drive = Drive()
+    drive.run(A)
+    part = {"assistantMessageID": "msg_1", "ordinal": 0}
+    drive.text("msg_1", "one ", end=False)
+    drive.gap()
+    drive.snapshot(USER, text_row("msg_1"), active=True)
+    drive.hear("text.delta", **part, delta="three ")
+    drive.hear("text.ended", **part, text="one two three ")
+    assert drive.seen.texts == {("msg_1", "text"): "one two three "}

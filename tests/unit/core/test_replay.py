@@ -42,7 +42,15 @@ TURNS: dict[str, Stop | Code] = {
     "q8_bad_model": Code.INTERNAL,
 }
 # Enough to cover thinking, text, a tool, a permission, several steps, a child and a retry.
-CUT = ("q2_think", "q2_tool", "q5_once", "q10_sub_fg", "q12_err500x2", "q4_full_midtool")
+CUT = (
+    "q2_think",
+    "q2_tool",
+    "q5_once",
+    "q10_sub_fg",
+    "q12_err500x2",
+    "q4_full_midtool",
+    "q4_full_midtext",
+)
 
 
 class Player:

@@ -194,7 +194,7 @@ class World:
 
 scripts = st.builds(
     Script,
-    words=st.integers(1, 3),
+    words=st.integers(1, 6),
     tools=st.integers(0, 2),
     asks=st.booleans(),
     drops=st.booleans(),
