@@ -267,7 +267,11 @@ def test_whatever_the_server_says_fits_in_a_line(tool: Tool, oracle: Oracle) -> 
         metadata=tool.metadata,
     )
     for given_ in (tool, None):
-        asked = {"sessionId": "ses_1", "toolCall": permission(ask, given_, HOME), "options": []}
+        asked: dict[str, Any] = {
+            "sessionId": "ses_1",
+            "toolCall": permission(ask, given_, HOME),
+            "options": [],
+        }
         encode(jsonrpc.request(1, "session/request_permission", asked))
     assert held(oracle, message) == []
 

@@ -1,0 +1,172 @@
+"""Builders of updates: the shape of each, their bounds, and what goes where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapter.acp import jsonrpc, updates
+from adapter.acp.framing import encode
+from adapter.acp.updates import CHUNK_CHARS, META, SENTENCE_CHARS
+from adapter.core.values import Chunk, Notice, Outcome, Stop, Tool, ToolStatus, Usage
+from contract.shapes import CacheTokens, Tokens
+from tests.support.oracle import Oracle
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Oracle:
+    return Oracle()
+
+
+def faults(oracle: Oracle, update: dict[str, object]) -> list[str]:
+    """What ACP says against an update, which must fit in a line."""
+    message = jsonrpc.notification("session/update", {"sessionId": "ses_1", "update": update})
+    encode(message)
+    before = len(oracle.faults)
+    oracle.received(message)
+    return oracle.faults[before:]
+
+
+def result_faults(oracle: Oracle, result: dict[str, object]) -> list[str]:
+    before = len(oracle.faults)
+    oracle.sent({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {}})
+    oracle.received(jsonrpc.success(1, result))
+    return oracle.faults[before:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("text", "agent_message_chunk"), ("reasoning", "agent_thought_chunk")]
+)
+def test_text_goes_out_under_its_message(kind: Any, name: str, oracle: Oracle) -> None:
+    (update,) = updates.chunks(Chunk(1, "msg_1", kind, "hello"))
+    assert update == {
+        "sessionUpdate": name,
+        "messageId": "msg_1",
+        "content": {"type": "text", "text": "hello"},
+    }
+    assert faults(oracle, update) == []
+
+
+def test_no_text_makes_no_chunk() -> None:
+    assert list(updates.chunks(Chunk(1, "msg_1", "text", ""))) == []
+
+
+def test_where_text_came_from_is_said_beside_it(oracle: Oracle) -> None:
+    chunk = Chunk(1, "msg_2", "text", "x", retry_of="msg_1", recovered=True)
+    (update,) = updates.chunks(chunk)
+    assert update["_meta"] == {META: {"retryOf": "msg_1", "origin": "recovered"}}
+    assert faults(oracle, update) == []
+
+
+@pytest.mark.parametrize("letter", ["x", "\x00", "é", "😀", '"'])
+def test_a_long_text_is_split_and_none_of_it_lost(letter: str, oracle: Oracle) -> None:
+    text = letter * (2 * CHUNK_CHARS + 1)
+    parts = list(updates.chunks(Chunk(1, "msg_1", "text", text)))
+    assert [faults(oracle, part) for part in parts] == [[]] * 3
+    contents: list[Any] = [part["content"] for part in parts]
+    assert "".join(content["text"] for content in contents) == text
+
+
+@pytest.mark.parametrize(("first", "kind"), [(True, "tool_call"), (False, "tool_call_update")])
+def test_a_tool_is_announced_once(first: bool, kind: str, oracle: Oracle) -> None:
+    update = updates.tool(Tool(1, "m", "c", "shell", ToolStatus.PENDING, first=first), "/srv")
+    assert update["sessionUpdate"] == kind
+    assert faults(oracle, update) == []
+
+
+@pytest.mark.parametrize("cost", [None, 0.0, 0.25])
+def test_usage(cost: float | None, oracle: Oracle) -> None:
+    update = updates.usage(Usage(1, "fake/fake-1", 1200, cost), 100_000)
+    assert (update["used"], update["size"]) == (1200, 100_000)
+    assert update.get("cost") == (None if cost is None else {"amount": cost, "currency": "USD"})
+    assert faults(oracle, update) == []
+
+
+def test_a_notice_is_one_where_the_client_advertised_it(oracle: Oracle) -> None:
+    told = Notice(1, "retry", "Tried again.", {"attempt": 2})
+    detail = {"notice": "retry", "text": "Tried again.", "attempt": 2}
+    shown = updates.notice(told, advertised=True)
+    assert (shown["sessionUpdate"], shown["severity"], shown["title"]) == (
+        "notice",
+        "warning",
+        "Tried again.",
+    )
+    plain = updates.notice(told, advertised=False)
+    assert plain == {"sessionUpdate": "session_info_update", "_meta": {META: detail}}
+    assert shown["_meta"] == {META: detail}
+    assert faults(oracle, shown) + faults(oracle, plain) == []
+
+
+def test_to_wait_is_no_warning() -> None:
+    assert updates.notice(Notice(1, "waiting", "Waits."), advertised=True)["severity"] == "info"
+
+
+@pytest.mark.parametrize("advertised", [True, False])
+def test_a_huge_error_text_of_a_provider_fits_in_a_notice(advertised: bool, oracle: Oracle) -> None:
+    told = Notice(1, "retry", "\x00" * 4_000_000, {"error": ["\x00" * 4_000_000] * 9, "attempt": 1})
+    update = updates.notice(told, advertised=advertised)
+    assert faults(oracle, update) == []
+    meta: Any = update["_meta"]
+    assert meta[META]["attempt"] == 1
+
+
+@pytest.mark.parametrize("stop", Stop)
+def test_the_result_of_a_prompt_carries_its_audit(stop: Stop, oracle: Oracle) -> None:
+    tokens = Tokens(input=1, output=2, reasoning=3, cache=CacheTokens(read=4, write=5))
+    outcome = Outcome(
+        "msg_1", stop, gaps=2, recovered=7, shared=True, cancel="unconfirmed", tokens=tokens
+    )
+    result = updates.prompt_result(outcome)
+    assert result == {
+        "stopReason": stop.value,
+        "_meta": {
+            META: {
+                "messageId": "msg_1",
+                "gaps": 2,
+                "recoveredChars": 7,
+                "shared": True,
+                "cancel": "unconfirmed",
+                "usage": {
+                    "inputTokens": 1,
+                    "outputTokens": 2,
+                    "thoughtTokens": 3,
+                    "cachedReadTokens": 4,
+                    "cachedWriteTokens": 5,
+                    "totalTokens": 15,
+                },
+            }
+        },
+    }
+    assert result_faults(oracle, result) == []
+
+
+def test_tokens_that_are_not_known_are_not_told() -> None:
+    assert "usage" not in updates.audit(Outcome("msg_1", Stop.END_TURN))
+
+
+@pytest.mark.parametrize("admitted", [True, False, None])
+def test_an_error_says_what_a_program_needs(admitted: bool | None) -> None:
+    outcome = Outcome(
+        "msg_1", None, -32050, "It is not known.", "unknown", admitted, retry_safe=False, gaps=1
+    )
+    assert updates.prompt_error(outcome).to_json() == {
+        "code": -32050,
+        "message": "It is not known.",
+        "data": {
+            "code": "unknown",
+            "admitted": admitted,
+            "messageId": "msg_1",
+            "retrySafe": False,
+            "gaps": 1,
+        },
+    }
+
+
+def test_a_huge_error_keeps_its_data() -> None:
+    outcome = Outcome("msg_1", None, -32603, "\x00" * 4_000_000, "failed")
+    error = updates.prompt_error(outcome)
+    encode(jsonrpc.failure(1, error.to_json()))
+    assert len(error.message) < SENTENCE_CHARS + 100
+    assert error.data is not None
+    assert error.data["code"] == "failed"
