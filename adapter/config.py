@@ -12,6 +12,7 @@ from typing import Final
 
 from adapter.options import Options
 from adapter.upstream.credentials import Credential, find_credential, server_url
+from adapter.upstream.feed import FeedSettings
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
 SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
@@ -47,6 +48,7 @@ class Settings:
     server: str = DEFAULT_SERVER
     credential: Credential | None = None
     waits: Waits = field(default_factory=Waits)
+    feed: FeedSettings = field(default_factory=FeedSettings)
     feed_ready: float = 5.0
     """A prompt waits this long for the feed; nothing is posted before it is up (rule 1)."""
     admission_reachable: float = 5.0

@@ -40,13 +40,14 @@ def run_stdio(options: Options, opening: Opening) -> int:
     except (CredentialError, UrlError) as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return 2
-    uvloop.run(_serve(settings, opening))
+    uvloop.run(serve(settings, opening))
     # Whoever waits for the exit waits for nothing of value: everything is written.
     sys.stderr.flush()
     os._exit(0)
 
 
-async def _serve(settings: config.Settings, opening: Opening) -> None:
+async def serve(settings: config.Settings, opening: Opening) -> None:
+    """Serve the client of `opening` until it leaves, its turns stopped and everything written."""
     async with Engine(settings) as engine:
         connection = Connection(engine, opening.client)
         transport = StdioTransport(opening.source, opening.sink, opening.pending)

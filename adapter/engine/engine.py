@@ -10,6 +10,7 @@ import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from adapter.config import Settings
 from adapter.core import values as v
@@ -29,6 +30,9 @@ from contract.routes import missing
 
 logger = logging.getLogger(__name__)
 
+# Seconds before the feed is read again after a fault of ours.
+FAULT_PAUSE: Final = 0.5
+
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -45,7 +49,7 @@ class Engine:
         self.server = Server(settings.server, settings.credential)
         self.catalogues = Catalogues(self.server)
         self.watch = Watch()
-        self.feed = Feed(self.server, self.watch, self)
+        self.feed = Feed(self.server, self.watch, self, settings=settings.feed)
         self._services = Services(
             server=self.server,
             settings=settings,
@@ -58,6 +62,7 @@ class Engine:
             follow=self._follow,
             context_size=self._context_size,
         )
+        self._sleep = sleep
         self._hubs: dict[str, Hub] = {}
         # Every followed session, root or descendant, to its root.
         self._roots: dict[str, str] = {}
@@ -188,7 +193,14 @@ class Engine:
             hub.step(v.ServerSeen(info.pid))
 
     async def _read(self) -> None:
-        await self.feed.run()
+        """Listen for ever. A fault of ours in one event is a gap: the reads make good for it."""
+        while True:
+            try:
+                await self.feed.run()
+            except Exception:
+                logger.exception("an event could not be taken")
+            self.lost("the adapter failed at an event")
+            await self._sleep(FAULT_PAUSE)
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

@@ -118,9 +118,9 @@ class RealBackend(Backend):
 
 
 @asynccontextmanager
-async def stub_backend(root: Path) -> AsyncIterator[Backend]:
+async def stub_backend(root: Path, settings: Settings | None = None) -> AsyncIterator[StubBackend]:
     """A stub of its own."""
-    async with StubServer(Settings(password=PASSWORD)) as stub:
+    async with StubServer(settings or Settings(password=PASSWORD)) as stub:
         yield StubBackend(root, stub)
 
 

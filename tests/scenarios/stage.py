@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from stubs.client import AcpClientError, Transcript
 from stubs.client.client import Policy
 from stubs.parts import ROOT
+from stubs.proxy import Proxy
 from stubs.real_server import Permission
 from stubs.waiting import until
 from tests.scenarios.backends import Backend
@@ -31,6 +33,11 @@ THOUGHT: Final = "agent_thought_chunk"
 def agent_argv(url: str) -> list[str]:
     """The agent command on a server."""
     return [COMMAND, "--server", url, "--no-daemon"]
+
+
+def impatient_argv(url: str) -> list[str]:
+    """The agent with short deadlines."""
+    return [sys.executable, str(ROOT / "tests" / "support" / "impatient.py"), "--server", url]
 
 
 def agent_env(password: str) -> dict[str, str]:
@@ -72,16 +79,21 @@ class Stage:
         return self.backend.project(permission, **extra)
 
     async def agent(
-        self, policy: Policy | None = None, url: str | None = None, password: str | None = None
+        self,
+        policy: Policy | None = None,
+        url: str | None = None,
+        password: str | None = None,
+        *,
+        impatient: bool = False,
     ) -> CheckedClient:
-        """An adapter process of its own, initialized."""
-        return await self._stack.enter_async_context(
-            checked_agent(
-                agent_argv(url or self.backend.url),
-                agent_env(self.backend.password if password is None else password),
-                policy,
-            )
-        )
+        """An adapter process of its own, initialized; with short deadlines if `impatient`."""
+        argv = (impatient_argv if impatient else agent_argv)(url or self.backend.url)
+        env = agent_env(self.backend.password if password is None else password)
+        return await self._stack.enter_async_context(checked_agent(argv, env, policy))
+
+    async def proxy(self) -> Proxy:
+        """A way to the server that can be broken."""
+        return await self._stack.enter_async_context(Proxy(self.backend.url))
 
     async def front_end(self) -> FrontEnd:
         """Somebody else on the same server."""

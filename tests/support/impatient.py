@@ -1,0 +1,46 @@
+"""`python tests/support/impatient.py FLAGS`: the agent with short deadlines.
+
+The settings that nobody turns on a command line are as short here as a test can wait.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+
+import uvloop
+
+from adapter import config
+from adapter.acp.descriptors import reserve_stdout
+from adapter.acp.hello import greet
+from adapter.flags import parse_flags
+from adapter.options import Opening
+from adapter.run import serve
+
+SILENCE = 1.0
+LONGEST_PAUSE = 0.2
+GAP = 2.0
+UNATTENDED = 1.0
+
+
+def main() -> None:
+    """As `adapter.cli`, but for the settings."""
+    options = parse_flags(sys.argv[1:])
+    sink = reserve_stdout()
+    greeting = greet(0, sink)
+    if greeting is None:
+        return
+    settings = config.load(options, os.environ)
+    settings = replace(
+        settings,
+        waits=replace(settings.waits, gap=GAP, unattended=UNATTENDED),
+        feed=replace(settings.feed, silence=SILENCE, longest_pause=LONGEST_PAUSE),
+        admission_unreachable=GAP,
+    )
+    client, pending = greeting
+    uvloop.run(serve(settings, Opening(client, pending, source=0, sink=sink)))
+
+
+if __name__ == "__main__":
+    main()
