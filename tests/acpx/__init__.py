@@ -1,0 +1,1 @@
+"""The real acpx in front of the adapter and the real server."""
