@@ -70,7 +70,7 @@ class Effects:
             found = await self._services.server.reply_permission(
                 output.session_id, output.ask_id, output.decision, message
             )
-        except UpstreamError as error:
+        except (UpstreamError, ValueError) as error:
             logger.warning("the reply to %s did not arrive: %s", output.ask_id, error)
             self._step(v.Replied(output.ask_id, settled=False))
             return
