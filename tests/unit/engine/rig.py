@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -63,6 +64,7 @@ class Time:
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
+        await asyncio.sleep(0)
 
 
 @dataclass
