@@ -6,22 +6,24 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from tests.support.oracle import Json, Oracle
 
 DEADLINE: Final = 30.0
 
 
 class RawAgent:
-    """Bytes in, JSON lines out."""
+    """Bytes in, JSON lines out, each of them held against ACP."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
+        self.oracle = Oracle()
 
     async def say(self, data: bytes) -> None:
         """Write the bytes as they are."""
         assert self.process.stdin is not None
+        self.oracle.wrote(data)
         self.process.stdin.write(data)
         await self.process.stdin.drain()
 
@@ -33,6 +35,7 @@ class RawAgent:
         if not line:
             raise EOFError
         message: Json = json.loads(line)
+        self.oracle.received(message)
         return message
 
     async def answer(self, ident: object) -> Json:
@@ -65,13 +68,15 @@ class RawAgent:
 
 @asynccontextmanager
 async def raw_agent(argv: Sequence[str], env: Mapping[str, str]) -> AsyncIterator[RawAgent]:
-    """The process, killed at the end if it is still there."""
+    """The process, killed at the end if it is still there; its lines must keep to ACP."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe, limit=2**20
     )
     try:
-        yield RawAgent(process)
+        agent = RawAgent(process)
+        yield agent
+        assert agent.oracle.faults == []
     finally:
         if process.returncode is None:
             process.kill()

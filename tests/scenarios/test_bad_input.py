@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from stubs.real_server import PASSWORD
 from stubs.server import Settings, StubServer
-from tests.scenarios.raw import Json, RawAgent, raw_agent
-from tests.scenarios.stage import agent_argv, agent_env
+from tests.scenarios.raw import RawAgent, raw_agent
+from tests.scenarios.stage import Json, agent_argv, agent_env
 
 INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}}
 NEST = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"[" * 5000 + b"]" * 5000 + b"}}"

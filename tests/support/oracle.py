@@ -58,17 +58,26 @@ class Oracle:
     def sent(self, message: Json) -> None:
         """A message of the client: its requests say what the answers must be."""
         if "method" in message and "id" in message:
-            self._methods[json.dumps(message["id"])] = message["method"]
+            # An id that is in use already is refused under null.
+            self._methods.setdefault(json.dumps(message["id"]), message["method"])
+
+    def wrote(self, data: bytes) -> None:
+        """The same from the bytes that a client wrote, whole lines; other lines do not count."""
+        for line in data.splitlines():
+            message = _object(line)
+            if message is not None:
+                self.sent(message)
 
     def received(self, message: Json) -> None:
         """Check a message of the agent."""
         self.lines += 1
+        answered = "" if "method" in message else json.dumps(message.get("id"))
+        method = self._methods.pop(answered, "")
         if unknown := set(message) - ENVELOPE:
             self._fault(message, f"unknown members {sorted(unknown)}")
         if "error" in message:
             self._check(message, "Error", message["error"])
         elif "result" in message:
-            method = self._methods.get(json.dumps(message.get("id")), "")
             self._check(message, RESULTS.get(method, ""), message["result"])
         else:
             self._check(message, PARAMS.get(message.get("method", ""), ""), message.get("params"))
@@ -122,6 +131,16 @@ class Oracle:
 
     def _fault(self, message: Json, sentence: str) -> None:
         self.faults.append(f"{sentence} in {json.dumps(message)[:500]}")
+
+
+def _object(line: bytes) -> Json | None:
+    if not line.startswith(b'{"jsonrpc"'):
+        return None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _round_trip(name: str, value: Any) -> Iterator[str]:
