@@ -91,13 +91,13 @@ class Connection:
         return self._takes_notices
 
     def update(self, session_id: str, update: Json) -> None:
-        if self._backlog.busy or self._congested:
+        if self._backlog.busy(session_id) or self._congested:
             self._backlog.owe(session_id, update)
         else:
             self._send(session_id, update)
 
     def text(self, session_id: str, chunk: v.Chunk) -> None:
-        if self._backlog.busy or self._congested:
+        if self._backlog.busy(session_id) or self._congested:
             self._backlog.owe_text(session_id, chunk)
             return
         for update in updates.chunks(chunk):

@@ -13,6 +13,7 @@ from contract.reads import parse_row
 
 Json = dict[str, object]
 SESSION = "ses_a"
+OTHER = "ses_b"
 
 
 class Client:
@@ -20,23 +21,32 @@ class Client:
 
     def __init__(self) -> None:
         self.sent: list[Json] = []
+        self.sessions: list[str] = []
         self.room = asyncio.Event()
         self.texts: dict[str, list[str]] = {}
         self.failures = 0
+        self.growing = ""
         self.gone = False
+        self.reads = 0
         self.pauses = 0
         self.target = 0
         self.reached = asyncio.Event()
         self.backlog = Backlog(self._send, self._fetch, self._relaxed, self._leave, self._sleep)
 
     def _send(self, session_id: str, update: Json) -> None:
-        assert session_id == SESSION
+        self.sessions.append(session_id)
         self.sent.append(update)
 
     async def _fetch(self, session_id: str, message_id: str) -> object:
         if self.failures:
             self.failures -= 1
             raise Ambiguous("no answer")
+        if self.growing:
+            # Every second read finds one more character.
+            self.reads += 1
+            shown = self.growing[: self.reads // 2]
+            content = [{"type": "text", "text": shown}]
+            return parse_row({"id": message_id, "type": "assistant", "content": content})
         content = [{"type": "text", "text": text} for text in self.texts[message_id]]
         return parse_row({"id": message_id, "type": "assistant", "content": content})
 
@@ -75,11 +85,11 @@ async def test_text_is_fetched_once_the_client_reads() -> None:
     client.backlog.owe_text(SESSION, chunk("two ", 4))
     client.backlog.owe_text(SESSION, chunk("three", 8))
     assert len(client.backlog) == 1
-    assert client.backlog.busy
+    assert client.backlog.busy(SESSION)
     client.room.set()
     await client.backlog.drained(SESSION)
     assert client.texts_sent() == ["two three"]
-    assert not client.backlog.busy
+    assert not client.backlog.busy(SESSION)
 
 
 async def test_order_is_that_of_first_sight_and_tools_keep_their_latest_value() -> None:
@@ -150,6 +160,53 @@ async def test_text_that_the_server_lost_is_counted_once_the_turn_is_over() -> N
     assert client.backlog.left_out == 2
 
 
+async def test_a_text_that_still_grows_after_the_turn_is_waited_for() -> None:
+    client = Client()
+    client.growing = "x" * 2 * ATTEMPTS
+    client.backlog.owe_text(SESSION, chunk(client.growing, 0))
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.texts_sent() == [client.growing]
+    assert client.backlog.left_out == 0
+
+
+async def test_a_session_does_not_wait_for_the_text_of_another() -> None:
+    client = Client()
+    client.texts = {"msg_a": ["ready"], "msg_b": [""]}
+    backlog = client.backlog
+    backlog.owe_text(OTHER, chunk("still streamed", 0, "msg_b"))
+    backlog.owe_text(SESSION, chunk("ready", 0))
+    client.room.set()
+    async with asyncio.timeout(5):
+        await backlog.drained(SESSION)
+    assert (client.sessions, client.texts_sent()) == ([SESSION], ["ready"])
+    assert (backlog.busy(SESSION), backlog.busy(OTHER)) == (False, True)
+    client.texts["msg_b"] = ["still streamed"]
+    await backlog.drained(OTHER)
+    assert client.sessions == [SESSION, OTHER]
+
+
+async def test_updates_of_two_sessions_do_not_replace_each_other() -> None:
+    client = Client()
+    for number, session in enumerate((SESSION, OTHER)):
+        client.backlog.owe(session, {"sessionUpdate": "usage_update", "used": number})
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    await client.backlog.drained(OTHER)
+    assert [update["used"] for update in client.sent] == [0, 1]
+
+
+async def test_the_bound_is_that_of_the_connection() -> None:
+    client = Client()
+    for number in range(ENTRIES + 1):
+        session = (SESSION, OTHER)[number % 2]
+        client.backlog.owe(session, {"sessionUpdate": "notice", "title": str(number)})
+    assert client.gone
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert (client.sent, len(client.backlog)) == ([], 0)
+
+
 async def test_a_client_that_is_owed_too_much_counts_as_gone() -> None:
     client = Client()
     for number in range(ENTRIES + 1):
@@ -165,4 +222,4 @@ async def test_closing_sends_nothing(owed: int) -> None:
         client.backlog.owe(SESSION, {"sessionUpdate": "notice", "title": str(number)})
     await client.backlog.aclose()
     assert client.sent == []
-    assert not client.backlog.busy
+    assert not client.backlog.busy(SESSION)
