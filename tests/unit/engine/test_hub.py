@@ -187,6 +187,20 @@ async def test_a_cut_in_mid_text_costs_no_character(room: Room, end: End) -> Non
     assert "".join(room.listener.texts) == words(40)
 
 
+async def test_a_second_gap_during_the_reads_begins_them_anew(room: Room) -> None:
+    answer = room.prompt("@@text 60 10@@")
+    await room.listener.until_text(3)
+    # The first reading is held up until the feed is lost once more.
+    room.scene.stub.faults.add(Rule("delay", "/inbox", "GET", seconds=60))
+    room.scene.stub.feed.cut(Cut(0))
+    await room.scene.until_asked("GET", "/inbox")
+    room.scene.stub.feed.cut(Cut(0))
+    await room.scene.until_asked("GET", "/inbox", 2)
+    outcome = await room.outcome(answer)
+    assert (outcome.stop, outcome.gaps) == (v.Stop.END_TURN, 2)
+    assert "".join(room.listener.texts) == words(60)
+
+
 async def test_an_ask_that_vanished_in_a_gap_is_withdrawn(room: Room) -> None:
     room.listener.answers = None
     answer = room.prompt(f"@@{SHELL} || text 1@@")
