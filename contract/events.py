@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Final, Literal, get_args
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -249,7 +249,6 @@ class Unused(BaseModel):
 
 
 Execution = ExecutionSucceeded | ExecutionFailed | ExecutionInterrupted
-EXECUTION_ENDS: Final = get_args(Execution)
 
 SESSION_EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
     {

@@ -36,6 +36,7 @@ class Session(Shape):
     location: Location | None = None
     agent: str | None = None
     model: ModelRef | None = None
+    cost: float | None = None
     time: RowTime = Field(default_factory=RowTime)
 
 
@@ -117,13 +118,6 @@ class AssistantRow(Row):
 AnyRow = UserRow | IdleRow | AssistantRow | Row
 
 
-class Page(Shape):
-    """One page of messages, in the order asked for; `next` is the cursor, None at the end."""
-
-    rows: tuple[AnyRow, ...]
-    next: str | None = None
-
-
 class ModelLimit(Shape):
     context: int | None = None
 
@@ -194,7 +188,7 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
 
 
 __all__ = [
-    "Agent", "AnyRow", "AssistantRow", "IdleRow", "InboxItem", "Info", "Model", "Page", "Part",
+    "Agent", "AnyRow", "AssistantRow", "IdleRow", "InboxItem", "Info", "Model", "Part",
     "ReasoningPart", "Row", "Session", "TextPart", "ToolPart", "ToolState", "UserRow",
     "ValidationError", "parse_row",
 ]  # fmt: skip

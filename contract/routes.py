@@ -63,8 +63,9 @@ PERMISSION_REPLY: Final = _need(
     "POST", f"{_S}/permission/{{requestID}}/reply", "the client's answer to an ask"
 )
 FORMS: Final = _need("GET", "/api/form", "open questions of the agent")
-FORM_REPLY: Final = _need("POST", f"{_S}/form/{{formID}}/reply", "the client's answer to a form")
-FORM_DELETE: Final = _need("DELETE", f"{_S}/form/{{formID}}", "a form that the client dismissed")
+FORM_REPLY: Final = _need(
+    "POST", f"{_S}/form/{{formID}}/reply", "answers a form with nothing, so that the turn goes on"
+)
 
 AGENTS: Final = _need("GET", "/api/agent", "the mode choices of a directory")
 MODELS: Final = _need("GET", "/api/model", "the model and effort choices of a directory")
@@ -79,7 +80,7 @@ USED: Final = (
     INFO, EVENT,
     SESSION_CREATE, SESSION_GET, SESSION_LIST, ACTIVE,
     PROMPT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
-    PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY, FORM_DELETE,
+    PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY,
     AGENTS, MODELS, MODEL_DEFAULT, AGENT_SET, MODEL_SET,
 )  # fmt: skip
 
@@ -102,6 +103,10 @@ UNUSED: Final = (
         f"GET {_S}/form",
         f"GET {_S}/form/{{formID}}",
         f"GET {_S}/context",
+    ),
+    *_unused(
+        "ends the turn: a form is answered with nothing instead, and the turn goes on",
+        f"DELETE {_S}/form/{{formID}}",
     ),
     *_unused(
         "no ACP method asks for it",

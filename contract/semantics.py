@@ -36,9 +36,6 @@ STEER: Final[Delivery] = "steer"
 OWN_MESSAGE_PREFIX: Final = "msg_acp_"
 OWN_SESSION_PREFIX: Final = "ses_acp_"
 
-# The one finish after which the model is asked again in the same turn.
-FINISH_GOES_ON: Final = "tool-calls"
-
 # The answer to a permission request; the body's key is `decision` (facts, section 5).
 Decision = Literal["once", "always", "reject"]
 

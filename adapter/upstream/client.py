@@ -26,7 +26,7 @@ from adapter.upstream.errors import (
     Unreachable,
 )
 from adapter.upstream.posted import Admitted, NotAdmitted, Posted, Unclear, Unsent
-from adapter.upstream.shaped import an_object, data, objects, page_of, row_of, shaped
+from adapter.upstream.shaped import Walk, an_object, data, objects, row_of, shaped
 from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
 from contract import routes, semantics
 from contract.check import live_routes
@@ -36,6 +36,8 @@ from contract.shapes import Form, PermissionAsk
 
 # A page of sessions when children are read; the server's own default is 50.
 _CHILD_PAGE: Final = 50
+# Pages that one call reads; reached before the bound of rows only where pages had to be small.
+_PAGES: Final = 128
 
 
 class Server:
@@ -102,14 +104,18 @@ class Server:
         return shaped(Session, data(answer))
 
     async def children(self, session_id: str, bound: int = 128) -> tuple[Session, ...]:
-        """Direct children, the newest first, at most `bound` of them."""
+        """Direct children, the newest first, at most `bound` of them.
+
+        A list whose cursors lead nowhere is `ShapeMismatch`, never a part of the children.
+        """
         found: list[Session] = []
         query = {"parentID": session_id, "limit": str(min(bound, _CHILD_PAGE))}
         routes.url(routes.SESSION_GET, sessionID=session_id)
+        walk = Walk()
         while len(found) < bound:
-            page, cursor = page_of(await self._http.call(routes.SESSION_LIST, query=query))
+            page, cursor = walk.page(await self._http.call(routes.SESSION_LIST, query=query))
             found.extend(shaped(Session, raw) for raw in page)
-            if not page or cursor is None:
+            if cursor is None:
                 break
             query = {"cursor": cursor, "limit": query["limit"]}
         return tuple(found[:bound])
@@ -218,10 +224,11 @@ class Server:
     ) -> tuple[tuple[AnyRow, ...], bool]:
         """(rows, oldest first, from the oldest anchor's page on; whether they are complete).
 
-        Read from the newest backwards until every anchor is in. Incomplete: `bound` rows were
-        read and an anchor is still missing. A page that is too large to be read is asked for in
-        smaller ones.
+        Read from the newest backwards until every anchor is in. Incomplete: `bound` rows or 128
+        pages were read and an anchor is still missing. A page that is too large to be read is
+        asked for in smaller ones. Cursors that lead nowhere are `ShapeMismatch`.
         """
+        walk = Walk()
         newest_first: list[AnyRow] = []
         wanted = set(anchors)
         limit = min(semantics.MAX_PAGE, bound) if wanted else 1
@@ -237,15 +244,15 @@ class Server:
                     raise
                 limit = max(1, limit // 8)
                 continue
-            page, cursor = page_of(answer)
+            page, cursor = walk.page(answer)
             rows = [row_of(raw) for raw in page]
             newest_first.extend(rows)
             wanted.difference_update(row.id for row in rows)
             if not wanted:
                 return tuple(reversed(newest_first)), True
-            if not page or cursor is None:
+            if cursor is None:
                 return tuple(reversed(newest_first)), True
-            if len(newest_first) >= bound:
+            if len(newest_first) >= bound or walk.count >= _PAGES:
                 return tuple(reversed(newest_first)), False
 
     async def row(self, session_id: str, message_id: str) -> AnyRow | None:
@@ -281,11 +288,6 @@ class Server:
         """False: it was settled before."""
         ids = {"sessionID": session_id, "formID": form_id}
         return await self._settle(routes.FORM_REPLY, ids, {"answer": dict(answer)})
-
-    async def dismiss_form(self, session_id: str, form_id: str) -> bool:
-        """False: it was settled before."""
-        ids = {"sessionID": session_id, "formID": form_id}
-        return await self._settle(routes.FORM_DELETE, ids, None)
 
     async def _settle(self, route: Route, ids: Mapping[str, str], body: object) -> bool:
         try:

@@ -30,12 +30,37 @@ def data(answer: Answer) -> object:
     return an_object(answer.json()).get("data")
 
 
-def page_of(answer: Answer) -> tuple[list[dict[str, Any]], str | None]:
-    """The items of a page and the cursor of the next one, None at the end."""
-    body = an_object(answer.json())
-    cursor = body.get("cursor")
-    following = cursor.get("next") if isinstance(cursor, dict) else None
-    return objects(body.get("data")), following if isinstance(following, str) else None
+class Walk:
+    """The pages of one list, one after the other; `count` of them were read.
+
+    A cursor that is blank, of another type or repeated is a `ShapeMismatch`: what was read until
+    then is a part of the list that nobody may take for the whole.
+    """
+
+    def __init__(self) -> None:
+        self._cursors: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._cursors)
+
+    def page(self, answer: Answer) -> tuple[list[dict[str, Any]], str | None]:
+        """The items of a page and the cursor of the next one; None at the end of the list.
+
+        An empty page is the end, whatever its cursor (OpenCode facts, section 7).
+        """
+        body = an_object(answer.json())
+        items = objects(body.get("data"))
+        cursor = body.get("cursor")
+        following = cursor.get("next") if isinstance(cursor, dict) else None
+        if not items or following is None:
+            return items, None
+        if not isinstance(following, str) or not following.strip():
+            raise ShapeMismatch("The OpenCode server sent a page with a cursor that is none.")
+        if following in self._cursors:
+            raise ShapeMismatch("The OpenCode server sent a page that leads back to itself.")
+        self._cursors.add(following)
+        return items, following
 
 
 def shaped(model: type[Shape], raw: object) -> Shape:

@@ -167,11 +167,38 @@ async def test_a_repeated_creation_names_the_same_session(server: Server) -> Non
 @respx.mock
 async def test_children_are_bounded(server: Server) -> None:
     page = [{"id": f"ses_{number}", "parentID": "ses_a"} for number in range(50)]
-    route = respx.get(f"{API}/session").respond(json={"data": page, "cursor": {"next": "c"}})
+    cursors = iter(("c", "d"))
+    route = respx.get(f"{API}/session").mock(
+        side_effect=lambda _: httpx.Response(
+            200, json={"data": page, "cursor": {"next": next(cursors)}}
+        )
+    )
     children = await server.children("ses_a", bound=70)
     assert (len(children), route.call_count) == (70, 2)
     assert route.calls[0].request.url.params["parentID"] == "ses_a"
     assert dict(route.calls[1].request.url.params) == {"cursor": "c", "limit": "50"}
+
+
+@respx.mock
+@pytest.mark.parametrize("cursor", ["", " ", 5, "c"], ids=["blank", "spaces", "number", "again"])
+async def test_cursors_that_lead_nowhere_are_no_partial_list(
+    server: Server, cursor: object
+) -> None:
+    first = httpx.Response(200, json={"data": [{"id": "ses_b"}], "cursor": {"next": "c"}})
+    then = httpx.Response(200, json={"data": [{"id": "ses_c"}], "cursor": {"next": cursor}})
+    route = respx.get(f"{API}/session").mock(side_effect=[first, then])
+    with pytest.raises(ShapeMismatch):
+        await server.children("ses_a")
+    assert route.call_count == 2
+
+
+@respx.mock
+@pytest.mark.parametrize("cursor", [{}, {"next": None}, None, {"next": "c"}])
+async def test_an_empty_page_is_the_end(server: Server, cursor: object) -> None:
+    first = httpx.Response(200, json={"data": [{"id": "ses_b"}], "cursor": {"next": "c"}})
+    then = httpx.Response(200, json={"data": [], "cursor": cursor})
+    respx.get(f"{API}/session").mock(side_effect=[first, then])
+    assert [child.id for child in await server.children("ses_a")] == ["ses_b"]
 
 
 @respx.mock
@@ -260,6 +287,23 @@ async def test_a_page_that_is_too_large_is_read_in_smaller_ones(server: Server) 
 
 
 @respx.mock
+async def test_rows_whose_cursor_comes_again_are_no_partial_result(server: Server) -> None:
+    page = httpx.Response(200, json={"data": [row(1)], "cursor": {"next": "c"}})
+    route = respx.get(f"{SESSION}/message").mock(return_value=page)
+    with pytest.raises(ShapeMismatch):
+        await server.rows_back_to("ses_a", frozenset({"msg_0"}))
+    assert route.call_count == 2
+
+
+@respx.mock
+async def test_rows_of_too_many_pages_are_told_as_incomplete(server: Server) -> None:
+    pages = Pages([row(n) for n in range(1000)], heavy=1)
+    respx.get(f"{SESSION}/message").mock(side_effect=pages)
+    rows, whole = await rows_from(server, "msg_0")
+    assert (len(rows), whole) == (128, False)
+
+
+@respx.mock
 async def test_rows_have_their_types(server: Server) -> None:
     kinds = ["user", "assistant", "idle", "agent-switched"]
     raw = [row(number, kind) for number, kind in enumerate(kinds)]
@@ -306,10 +350,8 @@ async def test_an_answer_to_what_was_settled_before_is_false(
 ) -> None:
     reply = respx.post(f"{SESSION}/permission/per_a/reply").mock(return_value=answer)
     form = respx.post(f"{SESSION}/form/frm_a/reply").mock(return_value=answer)
-    respx.delete(f"{SESSION}/form/frm_a").mock(return_value=answer)
     assert await server.reply_permission("ses_a", "per_a", "reject", "why") is settled
     assert await server.reply_form("ses_a", "frm_a", {"q0": "Red"}) is settled
-    assert await server.dismiss_form("ses_a", "frm_a") is settled
     assert sent(reply) == {"decision": "reject", "message": "why"}
     assert sent(form) == {"answer": {"q0": "Red"}}
 
