@@ -131,7 +131,10 @@ class Capabilities(Shape):
 
 
 class Model(Shape):
-    """`GET /api/model`. `settings`, which holds the key in clear text, is not read at all."""
+    """`GET /api/model`. `settings`, which holds the key in clear text, is not read at all.
+
+    Workaround "the key of a model is never read".
+    """
 
     id: str
     provider_id: Annotated[str, Field(alias="providerID")]

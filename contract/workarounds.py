@@ -1,7 +1,8 @@
 """What the adapter does only because of how OpenCode 2.0.15 behaves, and when it can go.
 
 Each entry says why, where the behaviour was seen, what the workaround cannot do, how the state is
-set right when it fails, and what makes it superfluous.
+set right when it fails, and what makes it superfluous. Sources are sections of the measurements of
+that server. The code names its entry where it works around: `Workaround "the name"`.
 """
 
 from __future__ import annotations
@@ -84,6 +85,22 @@ WORKAROUNDS: Final = (
         limits="Near the end of a turn even one interrupt can stop the next turn.",
         reconciliation="A turn of ours that was stopped so is told that it ended elsewhere.",
         removal="An interrupt takes the id of the prompt that it means.",
+    ),
+    Workaround(
+        name="a rejection has a message and waits for its siblings",
+        rationale="Without a message it ends the turn, and it rejects the other asks of the step.",
+        source="facts, section 5",
+        limits="Two rejections in one step end the turn all the same.",
+        reconciliation="A turn that ended so settles as end_turn, with a notice.",
+        removal="A rejection concerns its own tool alone.",
+    ),
+    Workaround(
+        name="a form is answered with nothing",
+        rationale="An open form holds the turn for ever, and its dismissal ends the turn.",
+        source="facts, section 6",
+        limits="The model is told that the question was left unanswered.",
+        reconciliation="A notice to the client; 404 or 409 means that it was settled before.",
+        removal="Forms are shown to clients that can fill them in.",
     ),
     Workaround(
         name="the key of a model is never read",

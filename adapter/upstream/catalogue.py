@@ -3,6 +3,7 @@
 A directory that the server has not used yet answers 200 with empty lists for 0.7-2.1 s while it
 boots (OpenCode facts, section 9). Every directory that is asked for is booted, so only the ones
 that sessions live in are ever read.
+Workaround "polling a fresh catalogue".
 """
 
 from __future__ import annotations

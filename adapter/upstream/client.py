@@ -158,6 +158,8 @@ class Server:
     ) -> Posted:
         """One POST, never repeated here: a repetition must carry `resume=False` (rules 2, 3).
 
+        Workaround "probe with resume:false".
+
         `files` are the server's attachments: `{uri, name?, description?}`. `deadline` in seconds
         is that of the settings if not given. Raises `Unauthorised` and `SessionMissing`.
         """
@@ -192,7 +194,10 @@ class Server:
     async def wake(
         self, session_id: str, message_id: str, delivery: semantics.Delivery = semantics.STEER
     ) -> bool:
-        """True: changed, and `steer` wakes. False: no longer pending, or `steer` already."""
+        """True: changed, and `steer` wakes. False: no longer pending, or `steer` already.
+
+        Workaround "wake by PATCH to steer".
+        """
         answer = await self._http.call(
             routes.INBOX_PATCH,
             {"sessionID": session_id, "inboxID": message_id},
@@ -211,7 +216,10 @@ class Server:
         return tuple(shaped(InboxItem, raw) for raw in objects(data(answer)))
 
     async def interrupt(self, session_id: str) -> bool:
-        """Whether something ran. Never repeated once sent: the second would stop a successor."""
+        """Whether something ran. Never repeated once sent: the second would stop a successor.
+
+        Workaround "an interrupt is sent once".
+        """
         answer = await self._http.call(
             routes.INTERRUPT, {"sessionID": session_id}, retry=Retry.UNSENT
         )
@@ -275,7 +283,10 @@ class Server:
         decision: semantics.Decision,
         message: str | None = None,
     ) -> bool:
-        """False: it was settled before. `session_id` is the session that asks, not its root."""
+        """False: it was settled before. `session_id` is the session that asks, not its root.
+
+        Workaround "a rejection has a message and waits for its siblings".
+        """
         body = {"decision": decision} | ({} if message is None else {"message": message})
         ids = {"sessionID": session_id, "requestID": permission_id}
         return await self._settle(routes.PERMISSION_REPLY, ids, body)
@@ -285,7 +296,10 @@ class Server:
         return tuple(shaped(Form, raw) for raw in objects(data(answer)))
 
     async def reply_form(self, session_id: str, form_id: str, answer: Mapping[str, Any]) -> bool:
-        """False: it was settled before."""
+        """False: it was settled before.
+
+        Workaround "a form is answered with nothing".
+        """
         ids = {"sessionID": session_id, "formID": form_id}
         return await self._settle(routes.FORM_REPLY, ids, {"answer": dict(answer)})
 

@@ -3,6 +3,7 @@
 The server stores and echoes lone surrogates, which orjson refuses (OpenCode facts, later
 experiments 16). They are read with json and become U+FFFD; outgoing ones become U+FFFD too, so
 that an echo equals what was sent.
+Workaround "lone surrogates become U+FFFD".
 """
 
 from __future__ import annotations

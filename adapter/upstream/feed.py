@@ -3,6 +3,7 @@
 The feed waits for nobody: each event is handed to a synchronous sink. Whatever ends a connection
 is a loss of continuity, a clean end included, since the server ends a slow reader's stream so and
 replays nothing (OpenCode facts, section 2; lifecycle.md, rule 17).
+Workaround "reads after every end of the feed".
 """
 
 from __future__ import annotations

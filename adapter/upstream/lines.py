@@ -4,6 +4,7 @@ The feed carries the events of every session of the server, single lines of any 
 echo holds its attachments), and heartbeats that httpx-sse hides. `Splitter` cuts bytes into lines
 in constant memory; `EventLines` notes when bytes came, passes the lines that are ours, one at a
 time, and counts the others.
+Workaround "line filter and limit before the decoder".
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class ServerSettings:
     """Times in seconds, `max_answer` in bytes.
 
     `keepalive` stays below the 5 s after which the server closes an idle connection (facts,
-    section 8). `deadline` bounds a call with all its retries; a prompt has `prompt_deadline`
-    and no retry.
+    section 8; workaround "idle connections of 4 s"). `deadline` bounds a call with all its
+    retries; a prompt has `prompt_deadline` and no retry.
     """
 
     connect: float = 5.0
