@@ -27,7 +27,12 @@ def refused(model: type[Params], params: dict[str, Any]) -> AcpError:
 
 
 def test_unknown_fields_and_meta_are_ignored() -> None:
-    params = {"cwd": "/srv", "mcpServers": [], "_meta": {"cwd": "/etc"}, "sessionId": "ses_x"}
+    params: dict[str, Any] = {
+        "cwd": "/srv",
+        "mcpServers": [],
+        "_meta": {"cwd": "/etc"},
+        "sessionId": "ses_x",
+    }
     read = read_params(NewSession, params)
     assert (read.cwd, read.mcp_servers, read.additional) == ("/srv", [], [])
 

@@ -22,7 +22,14 @@ from tests.unit.acp.pair import MemoryTransport, note, req
 
 Json = dict[str, Any]
 ALLOW: Final[Json] = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+SHELL: Final = 'tool shell {"command":"echo hi"}'
+ASK: Final = {"shell": "ask"}
 REJECT: Final[Json] = {"outcome": {"outcome": "selected", "optionId": "reject_once"}}
+
+
+def words(count: int) -> str:
+    """What the action `text` streams."""
+    return "".join(f"w{number} " for number in range(count))
 
 
 class AnswerError(Exception):

@@ -21,9 +21,9 @@ from contract.reads import Session
 from contract.routes import ROUTES
 from stubs.server import Cut
 from stubs.waiting import until
-from tests.unit.engine.front import Stage, stage
+from tests.unit.engine.front import Stage, stage, words
 from tests.unit.engine.rig import URL, no_pause, unreachable
-from tests.unit.engine.test_hub import Listener, words
+from tests.unit.engine.test_hub import Listener
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import httpx
 import pytest
@@ -19,15 +19,9 @@ from contract.errors import Code
 from contract.semantics import OWN_MESSAGE_PREFIX
 from stubs.server import Cut, End, Rule
 from stubs.waiting import until
-from tests.unit.engine.front import ALLOW, Stage, stage
+from tests.unit.engine.front import ALLOW, ASK, SHELL, Stage, stage, words
 
 Json = dict[str, object]
-SHELL: Final = 'tool shell {"command":"echo hi"}'
-ASK: Final = {"shell": "ask"}
-
-
-def words(count: int) -> str:
-    return "".join(f"w{number} " for number in range(count))
 
 
 class Listener:
