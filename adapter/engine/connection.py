@@ -73,13 +73,15 @@ class Connection:
     async def leave(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The client is gone: (sessions to interrupt, (session, prompt) to withdraw)."""
         interrupt = self._engine.settings.interrupt_on_exit
+        # Requests that are still served may open and close sessions meanwhile.
+        opened = dict(self._open)
         left = await asyncio.gather(
-            *(one.hub.leave(one.owner, interrupt=interrupt) for one in self._open.values())
+            *(one.hub.leave(one.owner, interrupt=interrupt) for one in opened.values())
         )
         await self._backlog.aclose()
         interrupts: list[str] = []
         withdrawals: list[tuple[str, str]] = []
-        for session_id, (stops, withdrawn) in zip(self._open, left, strict=True):
+        for session_id, (stops, withdrawn) in zip(opened, left, strict=True):
             interrupts.extend(session_id for _ in stops)
             withdrawals.extend((session_id, turn_id) for turn_id in withdrawn)
         return interrupts, withdrawals

@@ -310,6 +310,21 @@ async def test_leaving_waits_for_a_post_and_takes_the_prompt_out(tmp_path: Path)
         assert (interrupts, withdrawals) == ([], [(session, item)])
 
 
+async def test_a_session_that_opens_while_the_client_leaves_is_no_obstacle(tmp_path: Path) -> None:
+    async with stage(tmp_path) as scene:
+        front = await scene.front()
+        session = await front.new(tmp_path)
+        scene.stub.faults.add(Rule("delay", "/prompt", seconds=0.3))
+        front.prompt(session, "@@text 3 && wait 60000@@")
+        await scene.until_asked("POST", "/prompt")
+        opening = front.send("session/new", cwd=str(tmp_path), mcpServers=[])
+        leaving = asyncio.create_task(front.connection.leave())
+        await front.answer(opening)
+        assert not leaving.done()
+        interrupts, withdrawals = await leaving
+        assert len(interrupts) + len(withdrawals) == 1
+
+
 async def test_leaving_waits_no_longer_than_it_may(tmp_path: Path) -> None:
     async with stage(tmp_path, exit_post=0.05) as scene:
         front = await scene.front()
