@@ -39,6 +39,10 @@ class Waits:
     """Rule 4: before the first word on what a turn waits for."""
     unattended: float = 120.0
     """Rule 16: how long an ask without a turn of ours is left to other front ends."""
+    reply: float = 2.0
+    """Before the answer to an ask is sent again that did not reach the server."""
+    loose: float = 2.0
+    """Rule 13: between two looks at a cancel that the server has not confirmed."""
 
 
 @dataclass(frozen=True, slots=True)

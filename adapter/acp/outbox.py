@@ -86,7 +86,7 @@ class Outbox:
         try:
             while True:
                 await self._filled.wait()
-                if self._closed:
+                if not self._lines:
                     return
                 batch = self._batch()
                 self._transport.write(batch)

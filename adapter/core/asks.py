@@ -8,8 +8,9 @@ under way, because the server rejects the siblings of a rejected ask and ends th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from adapter.core import cancel
+from adapter.core import cancel, waiting
 from adapter.core.state import (
     OPEN_ASKS_BOUND,
     TURN_ASKS_BOUND,
@@ -34,6 +35,9 @@ from adapter.core.values import (
 )
 from contract import events as ev
 from contract.shapes import Form, PermissionAsk
+
+# Times `unattended` that an ask is left while the root runs a turn of somebody else.
+ACTIVE_PATIENCE: Final = 5
 
 
 def appeared(state: SessionState, ask: PermissionAsk) -> list[Output]:
@@ -77,9 +81,8 @@ def replied(state: SessionState, given: Replied) -> list[Output]:
     if ask is None:
         return []
     if not given.settled:
-        # It stays in REPLYING with its decision; the next snapshot that still lists it
-        # sends the reply again.
-        return []
+        # Neither acknowledged nor forgotten: it is sent again as long as the ask is open.
+        return [Arm(f"reply:{given.ask_id}", "reply")]
     del state.asks[given.ask_id]
     out: list[Output] = []
     if not given.found and ask.decision == "stop":
@@ -114,14 +117,40 @@ def tool_over(state: SessionState, message_id: str, call_id: str) -> list[Output
     return [output for ask_id in over for output in gone(state, ask_id)]
 
 
+def reply_again(state: SessionState, ask_id: str) -> list[Output]:
+    """A reply that did not reach the server; the pause before it is over."""
+    ask = state.asks.get(ask_id)
+    return [_reply(ask)] if ask is not None and ask.step is AskStep.REPLYING else []
+
+
 def unattended(state: SessionState, ask_id: str) -> list[Output]:
-    """Nobody answered an ask that no turn of ours owns: reject it, so that work goes on."""
+    """Nobody answered an ask that no turn of ours owns, for a while: the reads say whose it is."""
     ask = state.asks.get(ask_id)
     if ask is None or ask.step is not AskStep.UNATTENDED:
         return []
-    ask.step = AskStep.REPLYING
-    ask.decision = "reject"
-    return [Reply(ask.ask.session_id, ask_id, "reject")]
+    ask.due = True
+    ask.patience -= 1
+    return [waiting.look(state)]
+
+
+def reject_overdue(state: SessionState, *, active: bool) -> list[Output]:
+    """Reject what is due, so that work goes on.
+
+    While the root runs a turn that is not ours the ask is probably that turn's, and its front end
+    may still be thinking: such an ask is left `ACTIVE_PATIENCE` times as long.
+    """
+    out: list[Output] = []
+    for ask_id, ask in state.asks.items():
+        if ask.step is not AskStep.UNATTENDED or not ask.due:
+            continue
+        if active and ask.patience > 0:
+            ask.due = False
+            out.append(Arm(f"unattended:{ask_id}", "unattended"))
+        else:
+            ask.step = AskStep.REPLYING
+            ask.decision = "reject"
+            out.append(_reply(ask))
+    return out
 
 
 def resend(state: SessionState, listed: frozenset[str]) -> list[Output]:
@@ -248,10 +277,16 @@ def _stopping(state: SessionState, ask: Ask) -> bool:
 def _turn_of(state: SessionState, ask: PermissionAsk) -> Turn | None:
     """The running turn of ours that the ask belongs to."""
     head = state.head()
+    if ask.session_id != state.id:
+        # A child asks the client whose turn made it, while that client has a turn that runs;
+        # one that was found by the reads asks the head.
+        if ask.session_id not in state.makers:
+            return head
+        owner = state.makers[ask.session_id]
+        running = [state.turns[key] for key in state.running]
+        return next((turn for turn in running if turn.owner == owner), None)
     if head is None:
         return None
-    if ask.session_id != state.id:
-        return head
     source = ask.source
     if source is None or source.message_id is None:
         return head
@@ -260,19 +295,18 @@ def _turn_of(state: SessionState, ask: PermissionAsk) -> Turn | None:
 
 
 def _unattended(state: SessionState, ask: PermissionAsk) -> list[Output]:
+    """An ask without a turn of ours: a child's is rejected in the end, the root's never.
+
+    The root asks only for a turn that somebody prompted, and that front end has no deadline.
+    """
     if len(state.asks) >= OPEN_ASKS_BOUND:
         return []
-    state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED)
-    out: list[Output] = [Arm(f"unattended:{ask.id}", "unattended")]
+    out: list[Output] = []
+    if ask.session_id != state.id:
+        state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED, patience=ACTIVE_PATIENCE)
+        out.append(Arm(f"unattended:{ask.id}", "unattended"))
     for turn in state.waiting():
-        out.append(
-            Notice(
-                turn.owner,
-                "waiting",
-                "This prompt waits behind a permission that another front end was asked for.",
-                {"action": ask.action},
-            )
-        )
+        out.extend(waiting.tell(turn, f"a permission to {ask.action} that others were asked for"))
     return out
 
 

@@ -15,6 +15,7 @@ from adapter.core.settle import (
     ended_elsewhere,
     failed,
     server_failed,
+    session_gone,
     settle,
     stopped,
     unknown,
@@ -64,13 +65,7 @@ def posted(state: SessionState, given: Posted) -> list[Output]:
             return settle(
                 state,
                 turn,
-                Outcome(
-                    turn.id,
-                    code=int(Code.SESSION_GONE),
-                    reason="session_gone",
-                    admitted=False,
-                    message=f"Session not found: {state.id}. Start a new session.",
-                ),
+                session_gone(turn, state.id, admitted=None if given.probed else False),
             )
         case Admission.UNAUTHORISED:
             return settle(

@@ -7,6 +7,9 @@ both, since the second would stop whoever runs next.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from adapter.core.reconcile import newest_prompt
 from adapter.core.settle import settle, stopped
 from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
@@ -21,6 +24,7 @@ from adapter.core.values import (
     Withdraw,
     WithdrawAsk,
 )
+from adapter.core.waiting import look
 
 
 def asked(state: SessionState, owner: int) -> list[Output]:
@@ -91,10 +95,26 @@ def overdue(state: SessionState, turn: Turn) -> list[Output]:
     return [notice, *settle(state, turn, stopped(turn, Stop.CANCELLED))]
 
 
-def after_snapshot(state: SessionState, snapshot: Snapshot, *, in_gap: bool) -> list[Output]:
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The cancels as they stood before the buffer of a snapshot was replayed."""
+
+    stopping: frozenset[str]
+    loose: Mapping[str, Loose]
+
+
+def sent(state: SessionState) -> Sent:
+    stopping = {key for key, turn in state.turns.items() if turn.cancel is CancelStep.STOPPING}
+    return Sent(frozenset(stopping), dict(state.loose))
+
+
+def after_snapshot(
+    state: SessionState, snapshot: Snapshot, before: Sent, *, in_gap: bool
+) -> list[Output]:
     """What a cancel still has to send once the snapshot stands (rules 11, 12 and 13).
 
-    What was sent on a feed without a gap is not sent again: its event is still to come.
+    What was sent on a feed without a gap is not sent again: its event is still to come. Nor is
+    what the replay of the buffer has just sent.
     """
     out: list[Output] = []
     newest = newest_prompt(snapshot.rows)
@@ -104,9 +124,13 @@ def after_snapshot(state: SessionState, snapshot: Snapshot, *, in_gap: bool) -> 
                 continue
             case Phase.WAITING, _ if in_gap:
                 out.extend(withdraw(turn))
-            case Phase.RUNNING, step if step is not CancelStep.STOPPING or in_gap:
+            case Phase.RUNNING, CancelStep.STOPPING if not in_gap or turn.id not in before.stopping:
+                continue
+            case Phase.RUNNING, _:
                 out.extend(stop(state, turn) if turn.id == newest else [])
     for key, loose in list(state.loose.items()):
+        if before.loose.get(key) is not loose:
+            continue
         if loose is not Loose.ENDED and key in snapshot.inbox:
             out.append(Withdraw(key))
         elif loose is not Loose.ENDED and snapshot.active and key == newest:
@@ -115,6 +139,14 @@ def after_snapshot(state: SessionState, snapshot: Snapshot, *, in_gap: bool) -> 
         else:
             del state.loose[key]
     return out
+
+
+def loose_due(state: SessionState) -> list[Output]:
+    """A cancel is still not confirmed: the reads say whether it has to be sent again."""
+    if not any(loose is not Loose.ENDED for loose in state.loose.values()):
+        return []
+    again: list[Output] = [Arm("loose", "loose")]
+    return again if state.gap else [look(state), *again]
 
 
 def loose_heard(state: SessionState, turn_id: str, *, delivered: bool) -> list[Output]:

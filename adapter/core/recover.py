@@ -47,6 +47,7 @@ def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
     state.offsets.hold(state.id)
     state.undelivered = False
     state.surveyed = False
+    state.answering = bool(state.running)
     begins = not state.gap
     state.gap = True
     out: list[Output] = []
@@ -80,24 +81,29 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     if snapshot.state == "unauthorised":
         return _unauthorised(state)
     in_gap, state.gap = state.gap, False
-    state.surveyed = True
+    state.surveyed = snapshot.asks is not None and snapshot.forms is not None
     late = [turn for turn in state.waiting() if turn.id not in snapshot.judged]
     for child_id, parent_id in snapshot.children:
         state.adopt(child_id, parent_id)
     begins = {e.inbox_id for e in given.buffer if isinstance(e, ev.InboxDelivered)}
     before = set(state.turns)
     again, out = _judge_all(state, snapshot, begins)
-    if in_gap:
+    if in_gap and snapshot.asks is not None:
         out.extend(asks.resend(state, frozenset(ask.id for ask in snapshot.asks)))
     if snapshot.pid:
         state.pid = snapshot.pid
+    before_replay = cancel.sent(state)
     for event in given.buffer:
         out.extend(hear(event))
     # After the buffer: the turn that an ask belongs to may have begun in it.
-    out.extend(asks.listed(state, snapshot.asks, given.buffer))
-    out.extend(asks.listed_forms(state, snapshot.forms, given.buffer))
-    out.extend(cancel.after_snapshot(state, snapshot, in_gap=in_gap))
+    out.extend(asks.listed(state, snapshot.asks or (), given.buffer))
+    out.extend(asks.listed_forms(state, snapshot.forms or (), given.buffer))
+    out.extend(asks.reject_overdue(state, active=snapshot.active))
+    out.extend(cancel.after_snapshot(state, snapshot, before_replay, in_gap=in_gap))
     out.extend(_act(state, again & set(state.turns), before))
+    if state.turns and not state.surveyed:
+        # An ask that is not known of would hold up its turn for ever.
+        out.append(Arm("lost", "lost_last"))
     if any(state.turns.get(turn.id) is turn for turn in late):
         out.append(Arm("parked", "parked"))
     return out
@@ -253,19 +259,17 @@ def _act(state: SessionState, again: set[str], before: set[str]) -> list[Output]
 
 
 def _unauthorised(state: SessionState) -> list[Output]:
+    """The feed is refused with 401: what became of a prompt that was sent is not known."""
     out: list[Output] = []
     for turn in state.leaving():
-        out.extend(
-            settle(
-                state,
-                turn,
-                failed(
-                    turn,
-                    Code.AUTH_REQUIRED,
-                    "authentication required: the OpenCode server refused the password while "
-                    "the turn ran; what became of the turn is not known",
-                    "auth_required",
-                ),
-            )
-        )
+        if turn.cancel is not CancelStep.NONE:
+            out.extend(cancel.overdue(state, turn))
+            continue
+        told = "what became of the turn is not known"
+        if not turn.admitted:
+            told = "whether it has this prompt is not known"
+        message = f"authentication required: the OpenCode server refused the password; {told}."
+        admitted = True if turn.admitted else None
+        auth = failed(turn, Code.AUTH_REQUIRED, message, "auth_required", admitted=admitted)
+        out.extend(settle(state, turn, auth))
     return out

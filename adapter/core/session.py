@@ -10,7 +10,7 @@ from __future__ import annotations
 from adapter.core import asks, boundary, cancel, recover, waiting
 from adapter.core.offsets import OffsetTable
 from adapter.core.settle import ended_elsewhere, settle
-from adapter.core.state import AskStep, CancelStep, Phase, SessionState, Turn
+from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.translate import translate
 from adapter.core.values import (
     Answered,
@@ -40,8 +40,10 @@ from contract import events as ev
 class SessionCore:
     """The turns of one root session, of every connection that prompts it."""
 
-    def __init__(self, session_id: str, offsets: OffsetTable, pid: int = 0) -> None:
-        self._state = SessionState(session_id, offsets, pid=pid)
+    def __init__(
+        self, session_id: str, offsets: OffsetTable, pid: int = 0, cost: float | None = None
+    ) -> None:
+        self._state = SessionState(session_id, offsets, pid=pid, cost=cost)
 
     @property
     def session_id(self) -> str:
@@ -69,6 +71,11 @@ class SessionCore:
     def busy(self, owner: int) -> bool:
         """Whether the connection has a turn in flight here."""
         return self._state.of_owner(owner) is not None
+
+    @property
+    def owes_a_stop(self) -> bool:
+        """Whether a cancel outlived its turn and the server has not confirmed it yet."""
+        return any(loose is not Loose.ENDED for loose in self._state.loose.values())
 
     def tables(self) -> dict[str, int]:
         """Sizes of what exists only for turns; all zero once every turn is settled."""
@@ -102,6 +109,7 @@ class SessionCore:
                 needs = state.gap and (state.turns or state.loose or state.asks)
                 if not needs:
                     state.gap, state.pid = False, 0
+                    state.answering = False
                 return [waiting.look(state)] if needs else []
             case ServerSeen(pid):
                 # The pid that a running turn was delivered on stays until its verdict.
@@ -124,7 +132,7 @@ class SessionCore:
         state.heard += 1
         if isinstance(event, ev.SessionCreated):
             if event.parent_id is not None:
-                state.adopt(event.session_id, event.parent_id)
+                state.made(event.session_id, event.parent_id)
             return []
         if event.session_id != state.id:
             return self._hear_child(event)
@@ -202,6 +210,10 @@ class SessionCore:
                 return recover.gap_overdue(state)
             case "unattended":
                 return asks.unattended(state, key)
+            case "reply":
+                return asks.reply_again(state, key)
+            case "loose":
+                return cancel.loose_due(state)
             case _:
                 return []
 

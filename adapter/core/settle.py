@@ -59,12 +59,13 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
             out.append(WithdrawAsk(ask_id))
         if turn.mark == "unconfirmed" or outcome.code == Code.UNKNOWN_OUTCOME:
             # It may still hold up the server, and the turns behind it (rule 16).
-            ask.step, ask.decision = AskStep.UNATTENDED, None
+            ask.step, ask.decision, ask.patience = AskStep.UNATTENDED, None, 1
             out.append(Arm(f"unattended:{ask_id}", "unattended"))
         else:
             del state.asks[ask_id]
     if turn.mark == "unconfirmed":
         state.loosen(turn.id, Loose.RUNNING if turn.phase is Phase.RUNNING else Loose.QUEUED)
+        out.append(Arm("loose", "loose"))
     elif turn.cancel is CancelStep.STOPPING and turn.mark is None:
         state.loosen(turn.id, Loose.ENDED)
     if turn.id in state.running:
@@ -109,6 +110,20 @@ def failed(
             reason=reason,
             admitted=admitted,
             retry_safe=retry_safe,
+        ),
+    )
+
+
+def session_gone(turn: Turn, session_id: str, *, admitted: bool | None) -> Outcome:
+    """The server's own 404 of the session: the one text that says "not found" (acpx facts, 4)."""
+    return _audit(
+        turn,
+        Outcome(
+            turn.id,
+            code=int(Code.SESSION_GONE),
+            message=f"Session not found: {session_id}. Start a new session.",
+            reason="session_gone",
+            admitted=admitted,
         ),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 from adapter.core.offsets import OffsetTable
 from adapter.core.values import CancelMark, Tool, ToolStatus
@@ -138,12 +138,18 @@ class AskStep(Enum):
 
 @dataclass(slots=True)
 class Ask:
-    """A permission request at the server; `turn_id` is None for one without a turn of ours."""
+    """A permission request at the server; `turn_id` is None for one without a turn of ours.
+
+    Such a one is `due` when nobody answered it in time; `patience` is how often that is put up
+    with while the root runs a turn, which may be the one that asks.
+    """
 
     ask: PermissionAsk
     turn_id: str | None
     step: AskStep
-    decision: str | None = None
+    decision: Literal["once", "always", "reject", "stop"] | None = None
+    patience: int = 0
+    due: bool = False
 
 
 @dataclass(slots=True)
@@ -162,6 +168,7 @@ class SessionState:
     messages: dict[str, Message] = field(default_factory=dict)
     asks: dict[str, Ask] = field(default_factory=dict)
     children: dict[str, str] = field(default_factory=dict)
+    makers: dict[str, int | None] = field(default_factory=dict)
     foreign: OrderedDict[str, None] = field(default_factory=OrderedDict)
     kinds: OrderedDict[str, str] = field(default_factory=OrderedDict)
     answering: bool = False
@@ -238,3 +245,10 @@ class SessionState:
             return False
         self.children[child_id] = parent_id
         return True
+
+    def made(self, child_id: str, parent_id: str) -> None:
+        """A child was made just now: by the turn that runs, or by what its parent belongs to."""
+        if self.adopt(child_id, parent_id) and child_id not in self.makers:
+            head = self.head()
+            owner = head.owner if head is not None else None
+            self.makers[child_id] = self.makers.get(parent_id, owner)

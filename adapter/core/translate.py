@@ -49,7 +49,7 @@ def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
 
 
 def usage(state: SessionState, turn: Turn, step: ev.StepEnded) -> list[Output]:
-    """Context in use after a step. The cost is the session's so far plus this step's."""
+    """Context in use after a step, and the session's cost."""
     message = state.messages.get(step.message_id)
     return _spend(state, turn, message, step.tokens, step.cost) if message else []
 
@@ -91,13 +91,17 @@ def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
 def _spend(
     state: SessionState, turn: Turn, message: Message, tokens: Tokens | None, cost: float | None
 ) -> list[Output]:
-    """Count a step's tokens, once, whether an event or a read tells of them first."""
+    """Count a step's tokens and cost, once, whether an event or a read tells of them first.
+
+    The session's cost is the server's last word plus the steps since; unknown without one.
+    """
     if tokens is None or message.spent:
         return []
     message.spent = True
     turn.spend(tokens)
-    total = state.cost + (cost or 0.0) if state.cost is not None else cost
-    return [Usage(turn.owner, message.model, tokens.total, total)]
+    if state.cost is not None:
+        state.cost += cost or 0.0
+    return [Usage(turn.owner, message.model, tokens.total, state.cost)]
 
 
 def _part(event: ev.PartEvent) -> Part:
@@ -224,5 +228,8 @@ def _put(turn: Turn, message: Message, known: Tool | None, tool: Tool) -> list[O
     # A client that takes an answer over has not seen its tools yet.
     first = known is None or known.owner != turn.owner
     tool = replace(tool, owner=turn.owner, first=first)
-    message.tools[tool.call_id] = tool
+    # Of a tool that is over only its state is of use: a turn may have thousands of them.
+    over = tool.status in _DONE
+    kept = replace(tool, input=None, content=None, metadata=None) if over else tool
+    message.tools[tool.call_id] = kept
     return [tool]

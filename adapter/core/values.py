@@ -15,6 +15,19 @@ from contract.reads import AnyRow
 from contract.shapes import Form, JsonObject, PermissionAsk, Tokens, ToolContent
 
 Decision = Literal["once", "always", "reject"]
+Wait = Literal[
+    "cancel",
+    "parked",
+    "watch",
+    "quiet",
+    "gap",
+    "lost_first",
+    "lost_last",
+    "ahead",
+    "unattended",
+    "reply",
+    "loose",
+]
 CancelMark = Literal["confirmed", "unconfirmed"]
 
 
@@ -158,14 +171,15 @@ class Snapshot:
 
     `rows` ascend and hold the rows of all judged turns; `judged` are the turns that were
     admitted before the inbox was read. `complete` is False when the bound cut the rows.
+    `asks` and `forms` are None when they could not be read: the turns are judged all the same.
     """
 
     inbox: frozenset[str] = frozenset()
     active: bool = False
     rows: tuple[AnyRow, ...] = ()
     complete: bool = True
-    asks: tuple[PermissionAsk, ...] = ()
-    forms: tuple[Form, ...] = ()
+    asks: tuple[PermissionAsk, ...] | None = ()
+    forms: tuple[Form, ...] | None = ()
     children: tuple[tuple[str, str], ...] = ()
     pid: int = 0
     judged: frozenset[str] = frozenset()
@@ -345,7 +359,7 @@ class Arm:
     """Start (or restart) a timer; `wait` names a setting of `Waits`."""
 
     timer: str
-    wait: str
+    wait: Wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def inbox_read(state: SessionState, reading: InboxRead) -> list[Output]:
             continue
         if reading.active:
             turn.parked_seen = 0
-            out.extend(_tell(turn, _ahead(reading, turn.id)))
+            out.extend(tell(turn, _ahead(reading, turn.id)))
         else:
             turn.parked_seen += 1
     if missing:
@@ -94,7 +94,8 @@ def _ahead(reading: InboxRead, turn_id: str) -> str:
     return "a running turn"
 
 
-def _tell(turn: Turn, what: str) -> list[Output]:
+def tell(turn: Turn, what: str) -> list[Output]:
+    """Say once what a turn waits for (rule 4)."""
     if turn.waits_for == what:
         return []
     turn.waits_for = what

@@ -81,7 +81,7 @@ class Drive:
         if not self.core.turn_ids:
             assert not any(self.core.tables().values()), self.core.tables()
             assert len(self.offsets) == 0 or not self._alone
-            assert {name.partition(":")[0] for name in self.timers} <= {"unattended"}
+            assert {name.partition(":")[0] for name in self.timers} <= {"unattended", "loose", "reply"}
         return out
 
     def _take(self, output: v.Output) -> None:

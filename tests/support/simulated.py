@@ -95,6 +95,11 @@ class Simulated:
             self._stop = "shutdown"
         return True
 
+    def answer_foreign_ask(self, ours: set[str]) -> None:
+        """The front end of a turn that is none of `ours` answers what that turn asks."""
+        if self._ask is not None and not self._answering & ours:
+            self.reply(self._ask, "once")
+
     # --- time -----------------------------------------------------------------------------
 
     def advance(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adapter.core import values as v
+from adapter.core.asks import ACTIVE_PATIENCE
 from adapter.core.state import OPEN_ASKS_BOUND, TURN_ASKS_BOUND
 from adapter.core.values import Stop
 from contract.shapes import Form, PermissionAsk
@@ -23,8 +24,11 @@ def answer(drive: Drive, ask: str, decision: v.Decision) -> list[v.Reply]:
     return of(drive.step(v.Answered(ask, decision)), v.Reply)
 
 
-def shape(ask: str, message: str | None = "msg_1", call: str = "call_1") -> PermissionAsk:
-    return PermissionAsk.model_validate(ask_data(ask, message, call))
+def shape(
+    ask: str, message: str | None = "msg_1", call: str = "call_1", session: str = "ses_1"
+) -> PermissionAsk:
+    data = ask_data(ask, message, call) | {"sessionID": session}
+    return PermissionAsk.model_validate(data)
 
 
 def test_the_owner_of_the_turn_is_asked_once_with_the_tool_as_it_stands() -> None:
@@ -114,23 +118,60 @@ def test_nobody_is_asked_for_a_turn_that_is_being_stopped() -> None:
 # --- without a turn of ours -----------------------------------------------------------------
 
 
-def test_an_ask_without_a_turn_is_left_to_others_for_a_while() -> None:
+def child_ask(drive: Drive) -> PermissionAsk:
+    """An ask of a child that was made without a turn of ours."""
+    drive.step(v.Heard(event("session.created", {"sessionID": "ses_2", "parentID": "ses_1"})))
+    drive.ask("per_1", None, session="ses_2")
+    return shape("per_1", session="ses_2")
+
+
+def test_a_childs_ask_without_a_turn_is_left_to_others_for_a_while() -> None:
     drive = Drive()
     drive.admit(B, 2)
-    drive.ask("per_1", None)
+    ask = child_ask(drive)
     assert drive.timers["unattended:per_1"] == "unattended"
     assert of(drive.said, v.AskClient) == []
     assert drive.notices() == ["waiting"]
-    out = drive.fire("unattended:per_1")
-    assert of(out, v.Reply) == [v.Reply("ses_1", "per_1", "reject", go_on=True)]
+    assert of(drive.fire("unattended:per_1"), v.TakeSnapshot)
+    out = drive.snapshot(inbox=[B], asks=(ask,))
+    assert of(out, v.Reply) == [v.Reply("ses_2", "per_1", "reject", go_on=True)]
+
+
+def test_one_that_a_running_turn_of_others_may_own_is_left_longer() -> None:
+    drive = Drive()
+    ask = child_ask(drive)
+    replies: list[int] = []
+    for _ in range(ACTIVE_PATIENCE):
+        drive.fire("unattended:per_1")
+        replies.append(len(of(drive.snapshot(active=True, asks=(ask,)), v.Reply)))
+    assert replies == [0] * (ACTIVE_PATIENCE - 1) + [1]
 
 
 def test_one_that_others_answered_is_not_rejected() -> None:
     drive = Drive()
-    drive.ask("per_1", None)
-    drive.hear("permission.replied", requestID="per_1", reply="once")
+    child_ask(drive)
+    drive.hear("permission.replied", sessionID="ses_2", requestID="per_1", reply="once")
     assert drive.timers == {}
     assert drive.step(v.Fired("unattended:per_1")) == []
+
+
+def test_the_roots_ask_of_somebody_elses_turn_is_never_answered() -> None:
+    drive = Drive()
+    drive.admit(B, 2)
+    drive.ask("per_1", None)
+    assert "unattended:per_1" not in drive.timers
+    assert drive.notices() == ["waiting"]
+
+
+def test_a_background_child_asks_the_client_that_it_was_made_for() -> None:
+    drive = Drive()
+    drive.run(A, 1)
+    drive.step(v.Heard(event("session.created", {"sessionID": "ses_2", "parentID": "ses_1"})))
+    drive.ended("msg_1")
+    drive.run(B, 2)
+    drive.ask("per_1", None, session="ses_2")
+    assert of(drive.said, v.AskClient) == []
+    assert "unattended:per_1" in drive.timers
 
 
 def test_an_ask_of_a_turn_that_was_given_up_holds_nobody_up_for_ever() -> None:
@@ -140,7 +181,9 @@ def test_an_ask_of_a_turn_that_was_given_up_holds_nobody_up_for_ever() -> None:
     drive.step(v.FeedLost())
     drive.step(v.Cancel(1))
     drive.fire(f"cancel:{A}")
-    out = drive.fire("unattended:per_1")
+    drive.snapshot(*ROWS, inbox=[B], active=True, asks=(shape("per_1"),))
+    drive.fire("unattended:per_1")
+    out = drive.snapshot(*ROWS, inbox=[B], active=True, asks=(shape("per_1"),))
     assert [reply.ask_id for reply in of(out, v.Reply)] == ["per_1"]
 
 
@@ -149,7 +192,7 @@ def test_an_ask_that_was_open_before_we_came_is_looked_for_by_a_turn_that_waits(
     drive.admit(A)
     assert of(drive.fire(f"ahead:{A}"), v.TakeSnapshot)
     drive.snapshot(row("user", "msg_f"), inbox=[A], active=True, asks=(shape("per_1", "msg_f1"),))
-    assert "unattended:per_1" in drive.timers
+    assert drive.notices() == ["waiting"]
     assert not of(drive.fire("watch"), v.TakeSnapshot)
 
 
@@ -188,6 +231,18 @@ def test_after_a_gap_a_shown_ask_is_not_shown_twice_and_a_vanished_one_is_withdr
     out = drive.snapshot(*ROWS, active=True, asks=(shape("per_0", call="call_0"),))
     assert of(out, v.AskClient) == []
     assert of(out, v.WithdrawAsk) == [v.WithdrawAsk("per_1")]
+
+
+def test_a_reply_that_did_not_arrive_is_sent_again_until_it_does() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    answer(drive, "per_1", "once")
+    for _ in range(3):
+        drive.step(v.Replied("per_1", settled=False))
+        out = drive.fire("reply:per_1")
+        assert of(out, v.Reply) == [v.Reply("ses_1", "per_1", "once")]
+    drive.step(v.Replied("per_1", settled=True))
+    assert drive.step(v.Fired("reply:per_1")) == []
 
 
 def test_after_a_gap_a_reply_that_did_not_arrive_is_sent_again_once() -> None:

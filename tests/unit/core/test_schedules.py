@@ -168,6 +168,7 @@ class World:
                 self.do(action)
             busy = self.server.advance() or self.effects or self.want or self.posting
             if not busy and self.heard == len(self.server.emitted):
+                self.server.answer_foreign_ask(self.submitted)
                 for timer in list(self.drive.timers):
                     if timer != "gap" and timer in self.drive.timers:
                         self.step(v.Fired(timer))
