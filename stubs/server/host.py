@@ -16,6 +16,7 @@ from stubs.server.forms import Forms
 from stubs.server.journal import Journal
 from stubs.server.permissions import Permissions
 from stubs.server.project import Project
+from stubs.server.requests import Requests
 from stubs.server.steps import Steps
 from stubs.server.store import Store
 from stubs.server.subagent import Subagents
@@ -61,6 +62,7 @@ class Host:
         self.permissions = Permissions(self.ids, self.store, self.journal)
         self.forms = Forms(self.ids, self.journal)
         self.faults = Faults()
+        self.requests = Requests()
         self.log: deque[Seen] = deque(maxlen=MAX_LOG)
         self.admissions: Counter[str] = Counter()
         self.restarts = 0

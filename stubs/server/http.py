@@ -182,13 +182,22 @@ def make_app(host: Host) -> web.Application:
 
 @web.middleware
 async def _front(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """What every request passes: the log, its fault, the credentials, and the odd paths."""
+    """What every request passes: the log, its fault, the credentials, and the odd paths.
+
+    A request that came in whole takes effect, also when its client hangs up before the answer, as
+    on the real server. Reads end with their client: the feed notices so that nobody listens.
+    """
     if request.path == "/control":
         return await handler(request)
     host = host_of(request)
     body = await request.read()
     text = body[:4096].decode(errors="replace")
     host.log.append(Seen(request.method, request.path, request.query_string, text))
+    serving = _serve(host, request, handler)
+    return await (serving if request.method == "GET" else host.requests.outlive(serving))
+
+
+async def _serve(host: Host, request: web.Request, handler: Handler) -> web.StreamResponse:
     rule = host.faults.strike(request.method, request.path)
     if rule is not None and rule.action != "drop_after":
         response = await _strike(request, rule)

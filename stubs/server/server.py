@@ -141,3 +141,4 @@ class StubServer:
         if runner is not None:
             self.feed.close_all(End.TORN)
             await runner.cleanup()
+            await self.host.requests.drop()

@@ -12,6 +12,7 @@ import pytest
 from stubs.server import Rule, Settings, StubServer
 from stubs.server.feed import Feed
 from stubs.server.wire import Ids
+from stubs.waiting import until
 from tests.unit.stubs.server_client import DEADLINE, Client
 
 
@@ -81,6 +82,32 @@ async def test_a_request_dropped_before_it_took_effect_leaves_nothing(
         await client.prompt(session, "hello", id="msg_gone")
     assert await client.get(f"/api/session/{session}/inbox") == []
     assert stub.admissions["msg_gone"] == 0
+
+
+async def test_a_prompt_whose_client_hangs_up_is_admitted_all_the_same(
+    stub: StubServer, client: Client
+) -> None:
+    session = await client.session()
+    stub.faults.add(Rule("delay", path="/prompt$", seconds=0.3))
+    posting = asyncio.create_task(client.prompt(session, "@@text 1@@", id="msg_left"))
+    await logged(stub, "/prompt")
+    posting.cancel()
+    await asyncio.wait([posting])
+    assert posting.cancelled()
+    await client.end(session)
+    assert stub.admissions["msg_left"] == 1
+
+
+async def test_a_prompt_in_work_is_lost_with_the_server(stub: StubServer, client: Client) -> None:
+    session = await client.session()
+    stub.faults.add(Rule("delay", path="/prompt$", seconds=60))
+    posting = asyncio.create_task(client.prompt(session, "@@text 1@@", id="msg_lost"))
+    await logged(stub, "/prompt")
+    await stub.restart("lost")
+    with pytest.raises(aiohttp.ClientError):
+        await posting
+    assert await client.get(f"/api/session/{session}/inbox") == []
+    assert stub.admissions["msg_lost"] == 0
 
 
 async def test_a_status_is_answered_so_many_times(stub: StubServer, client: Client) -> None:
@@ -194,6 +221,15 @@ async def test_the_control_route_switches_the_same_faults(stub: StubServer, clie
     async with Client(stub.url, client.directory) as again:
         await client.request("POST", "/control", {"cut": {"after": 0}})
         assert await again.eof() == "clean"
+
+
+async def logged(stub: StubServer, ending: str) -> None:
+    """Return once a request to such a path has come in."""
+
+    async def came() -> bool:
+        return any(seen.path.endswith(ending) for seen in stub.log)
+
+    await until("the request has come in", came)
 
 
 async def until_up(client: Client) -> None:
