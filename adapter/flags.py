@@ -14,7 +14,7 @@ The ACP agent on standard input and output, in front of a running OpenCode serve
   --server URL          the server (default: OPENCODE_ACP_SERVER, then http://127.0.0.1:4096)
   --password-file FILE  file that holds its password (default: OPENCODE_ACP_PASSWORD_FILE;
                         without one OPENCODE_SERVER_PASSWORD or OPENCODE_PASSWORD is read)
-  --no-daemon           run in this process, even if a daemon listens
+  --no-daemon           run in this process, as happens anyway: there is no daemon
   --log-level LEVEL     debug, info, warning (default) or error; the log goes to standard error
   --version             print the version
   --help                print this text
@@ -33,13 +33,12 @@ def parse_flags(argv: Sequence[str]) -> Options:
     Raises UsageError. `--help` and `--version` are not known here.
     """
     values: dict[str, str] = {}
-    daemon = "auto"
     rest = list(argv)
     while rest:
         flag, glued, value = rest.pop(0).partition("=")
         if flag == "--no-daemon" and not glued:
-            daemon = "never"
-        elif flag in ("--server", "--password-file", "--log-level"):
+            continue
+        if flag in ("--server", "--password-file", "--log-level"):
             if not glued:
                 value = rest.pop(0) if rest and not rest[0].startswith("--") else ""
             if not value:
@@ -58,7 +57,7 @@ def parse_flags(argv: Sequence[str]) -> Options:
     level = values.get("--log-level", "warning")
     if level not in _LEVELS:
         raise UsageError(f"--log-level takes one of {', '.join(_LEVELS)}, not {level!r}.")
-    return Options(server, values.get("--password-file"), daemon, level)
+    return Options(server, values.get("--password-file"), level)
 
 
 def check_server(url: str, origin: str) -> None:

@@ -12,8 +12,6 @@ class Options:
     server: str | None = None
     """http(s) URL of the OpenCode server, without user or password."""
     password_file: str | None = None
-    daemon: str = "auto"
-    """`auto` or `never` (`--no-daemon`)."""
     log_level: str = "warning"
     """`debug`, `info`, `warning` or `error`."""
 

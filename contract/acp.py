@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from contract.errors import invalid_params
+from contract.errors import AcpError, Code, invalid_params, not_sent
 
 # Characters of a sentence that quotes what the client sent.
 SENTENCE_CHARS: Final = 500
@@ -17,6 +17,11 @@ SENTENCE_CHARS: Final = 500
 
 class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    @classmethod
+    def refusal(cls, message: str) -> AcpError:
+        """The error of parameters that are wrong."""
+        return invalid_params(message)
 
 
 # Any string: an id that no server can have is an unknown session and no bad parameter.
@@ -85,6 +90,10 @@ Block = Annotated[
 class Prompt(OfSession):
     prompt: list[Block]
 
+    @classmethod
+    def refusal(cls, message: str) -> AcpError:
+        return not_sent(Code.INVALID_PARAMS, "invalid_prompt", message, retry_safe=False)
+
 
 ParamsT = TypeVar("ParamsT", bound=Params)
 
@@ -97,4 +106,4 @@ def read_params(model: type[ParamsT], params: dict[str, object]) -> ParamsT:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in first["loc"]) or "params"
         sentence = f"Invalid params: {where}: {first['msg']}."
-        raise invalid_params(sentence[:SENTENCE_CHARS]) from None
+        raise model.refusal(sentence[:SENTENCE_CHARS]) from None

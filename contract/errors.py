@@ -69,6 +69,21 @@ def invalid_params(message: str) -> AcpError:
     return AcpError(Code.INVALID_PARAMS, say(message))
 
 
+def not_sent(code: int, reason: str, message: str, *, retry_safe: bool) -> AcpError:
+    """A prompt that was refused before anything was sent; `data` as for any prompt's error.
+
+    `retry_safe` false: the same prompt would be refused again.
+    """
+    data = {
+        "code": reason,
+        "admitted": False,
+        "messageId": None,
+        "retrySafe": retry_safe,
+        "gaps": 0,
+    }
+    return AcpError(code, say(message), data)
+
+
 def session_gone(session_id: str) -> AcpError:
     """-32002, only where the server itself said 404 for that session, or cannot have that id."""
     session_id = session_id[:256]

@@ -16,8 +16,16 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from contract.acp import Block, EmbeddedResource, MediaBlock, ResourceBlock, ResourceLink, TextBlock
-from contract.errors import AcpError, Code, invalid_params
+from contract.acp import (
+    Block,
+    EmbeddedResource,
+    MediaBlock,
+    Prompt,
+    ResourceBlock,
+    ResourceLink,
+    TextBlock,
+)
+from contract.errors import AcpError, Code, not_sent
 from contract.limits import ATTACHMENT_BYTES, PROMPT_BLOCKS, PROMPT_CHARS
 
 # Media types that reach the model, or of which it is told that it cannot read them.
@@ -53,18 +61,18 @@ def content(blocks: Sequence[Block]) -> PromptContent:
             case ResourceLink():
                 _link(block, texts, files)
             case MediaBlock(type="audio"):
-                raise invalid_params("Audio is not supported; send text or images.")
+                raise Prompt.refusal("Audio is not supported; send text or images.")
             case MediaBlock():
                 kind = _media_type(block.mime_type)
                 if not kind.startswith("image/"):
-                    raise invalid_params("The mimeType of an image must be image/....")
+                    raise Prompt.refusal("The mimeType of an image must be image/....")
                 size += _decoded(block.data)
                 files.append(_file(_data_uri(kind, block.data), _name(block.uri)))
             case ResourceBlock():
                 size += _embedded(block.resource, texts, files)
     text = "\n".join(texts)
     if not text.strip() and not files:
-        raise invalid_params("The prompt is empty.")
+        raise Prompt.refusal("The prompt is empty.")
     if len(text) > PROMPT_CHARS:
         raise _over(f"the text of a prompt may hold {PROMPT_CHARS} characters")
     if size > ATTACHMENT_BYTES:
@@ -86,7 +94,7 @@ def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str
         files.append(_file(_data_uri("text/plain", base64.b64encode(data).decode()), name))
         return len(data)
     if resource.blob is None:
-        raise invalid_params("An embedded resource needs text or blob.")
+        raise Prompt.refusal("An embedded resource needs text or blob.")
     kind = _media_type(resource.mime_type or "") or "application/octet-stream"
     size = _decoded(resource.blob)
     if kind.startswith(PASSED_TYPES):
@@ -104,7 +112,7 @@ def _decoded(data: str) -> int:
         size = -1
     # The strict mode of Python 3.11 lets signs of padding after whole groups pass.
     if size < 0 or len(data) != (size + 2) // 3 * 4:
-        raise invalid_params("The data of a block is not valid base64.")
+        raise Prompt.refusal("The data of a block is not valid base64.")
     return size
 
 
@@ -135,4 +143,5 @@ def _split(uri: str) -> SplitResult:
 
 
 def _over(what: str) -> AcpError:
-    return AcpError(Code.LIMIT, f"The prompt is too large: {what}. Nothing was sent.")
+    message = f"The prompt is too large: {what}. Nothing was sent."
+    return not_sent(Code.LIMIT, "too_large", message, retry_safe=False)

@@ -31,7 +31,7 @@ def run(*arguments: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes
         ([], Options()),
         (["--server", "http://[::1]:1"], Options(server="http://[::1]:1")),
         (["--server=https://h/a@b?c=@"], Options(server="https://h/a@b?c=@")),
-        (["--password-file", "f", "--no-daemon"], Options(password_file="f", daemon="never")),
+        (["--password-file", "f", "--no-daemon"], Options(password_file="f")),
         (["--log-level=debug"], Options(log_level="debug")),
         (["--log-level", "debug", "--log-level", "error"], Options(log_level="error")),
     ],

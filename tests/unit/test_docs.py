@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Final
@@ -55,6 +56,33 @@ def test_no_code_is_explained_that_is_not_used() -> None:
     assert {-int(code) for code in told} == set(Code)
 
 
+def reasons(source: str) -> set[str]:
+    """What a module gives as `data.code`: constants at its place in the makers of such errors."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        given: ast.expr | None = None
+        match node:
+            case ast.Call(func=ast.Name("failed"), args=[_, _, _, reason]):
+                given = reason
+            case ast.Call(func=ast.Name("not_sent"), args=[_, reason, _]):
+                given = reason
+            case ast.keyword(arg="reason", value=reason):
+                given = reason
+            case ast.Dict(keys=[ast.Constant("code"), *_], values=[reason, *_]):
+                given = reason
+        if isinstance(given, ast.Constant) and isinstance(given.value, str):
+            found.add(given.value)
+    return found - {""}
+
+
+def test_every_reason_that_is_given_is_explained() -> None:
+    files = [*(ROOT / "adapter").rglob("*.py"), *(ROOT / "contract").rglob("*.py")]
+    given = set().union(*(reasons(read(path)) for path in files))
+    page = read(ROOT / "docs" / "outcomes.md")
+    told = re.findall(rf"^\| {MINUS}\d+ \| `(\w+)`", page, re.M)
+    assert set(told) == given
+
+
 def test_every_flag_and_variable_is_in_the_readme() -> None:
     text = read(ROOT / "README.md")
     flags = set(re.findall(r"--[a-z-]+", HELP))
@@ -96,6 +124,9 @@ def test_all_make_targets_are_in_contributing() -> None:
 
 
 def test_a_broken_page_would_be_noticed() -> None:
+    assert reasons("failed(t, c, 'words', 'unknown')") == {"unknown"}
+    assert reasons("not_sent(C, 'busy', 'words', retry_safe=True)") == {"busy"}
+    assert reasons("x = {'code': 'not_open', 'admitted': False}") == {"not_open"}
     assert LINK.findall("[a](b.md#c)") == ["b.md#c"]
     assert QUOTED.findall("see `adapter/gone.py`") == ["adapter/gone.py"]
     assert "flags-and-environment" in anchors(ROOT / "README.md")

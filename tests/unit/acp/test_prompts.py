@@ -39,9 +39,20 @@ def embedded(uri: str = "file:///srv/a.txt", **resource: Any) -> dict[str, Any]:
     return {"type": "resource", "resource": {"uri": uri, **resource}}
 
 
+REASONS = {Code.INVALID_PARAMS: "invalid_prompt", Code.LIMIT: "too_large"}
+
+
 def refused(*blocks: dict[str, Any]) -> AcpError:
+    """The error, whose data says that nothing was sent (docs/outcomes.md)."""
     with pytest.raises(AcpError) as caught:
         read(*blocks)
+    assert caught.value.data == {
+        "code": REASONS[Code(caught.value.code)],
+        "admitted": False,
+        "messageId": None,
+        "retrySafe": False,
+        "gaps": 0,
+    }
     return caught.value
 
 
