@@ -48,13 +48,13 @@ async def through_proxy(
 @pytest.mark.parametrize("clean", [True, False])
 async def test_cut_in_mid_text(stage: Stage, clean: bool) -> None:
     agent, proxy, session = await through_proxy(stage)
-    async with prompting(agent, session, "@@think 3 && text 60 30@@") as prompt:
+    async with prompting(agent, session, "@@think 3 && text 40 25@@") as prompt:
         await saw_text(agent, session, "w3 ")
         proxy.cut_feed(clean=clean)
         result = await prompt
     assert (result["stopReason"], audit(result)["gaps"]) == ("end_turn", 1)
     assert audit(result)["recoveredChars"] > 0
-    assert agent.transcript(session).text() == words(60)
+    assert agent.transcript(session).text() == words(40)
     assert agent.transcript(session).text("agent_thought_chunk") == words(3, "think")
 
 

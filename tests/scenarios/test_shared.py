@@ -34,14 +34,14 @@ async def pair(stage: Stage, project: Path) -> tuple[CheckedClient, CheckedClien
 async def test_each_client_sees_its_own_turn(stage: Stage) -> None:
     first, second, session = await pair(stage, stage.project())
     front = await stage.front_end()
-    async with prompting(first, session, "@@text 50 30 && length@@") as one:
+    async with prompting(first, session, "@@text 30 25 && length@@") as one:
         await saw_text(first, session, "w1 ")
         async with prompting(second, session, "@@think 2 && text 9@@") as two:
             await front.until_inbox(session, 1)
             one_result, two_result = await one, await two
     assert one_result["stopReason"] == "max_tokens"
     assert two_result["stopReason"] == "end_turn"
-    assert first.transcript(session).text() == words(50)
+    assert first.transcript(session).text() == words(30)
     assert second.transcript(session).text() == words(9)
     assert not audit(one_result)["shared"] and not audit(two_result)["shared"]
     for result in (one_result, two_result):
@@ -50,7 +50,7 @@ async def test_each_client_sees_its_own_turn(stage: Stage) -> None:
 
 async def test_a_waiting_prompt_says_for_what(stage: Stage) -> None:
     first, second, session = await pair(stage, stage.project())
-    async with prompting(first, session, "@@text 200 25@@") as one:
+    async with prompting(first, session, "@@text 130 25@@") as one:
         await saw_text(first, session, "w1 ")
         async with prompting(second, session, "@@text 3@@") as two:
             await saw_notice(second, session, "waiting")
@@ -166,13 +166,13 @@ async def withdraw(front: FrontEnd, session: str) -> None:
 async def test_a_withdrawn_prompt_is_told(stage: Stage) -> None:
     first, second, session = await pair(stage, stage.project())
     front = await stage.front_end()
-    async with prompting(first, session, "@@text 60 30@@") as one:
+    async with prompting(first, session, "@@text 40 25@@") as one:
         await saw_text(first, session, "w1 ")
         async with fails(-32055), prompting(second, session, "@@text 6@@") as two:
             await withdraw(front, session)
             await two
         assert (await one)["stopReason"] == "end_turn"
-    assert first.transcript(session).text() == words(60)
+    assert first.transcript(session).text() == words(40)
     assert (await second.prompt(session, "@@text 3@@"))["stopReason"] == "end_turn"
     assert second.transcript(session).text() == words(3)
 
