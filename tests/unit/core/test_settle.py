@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 import adapter.core
+import adapter.engine
 from adapter.core import values as v
 from adapter.core.values import Admission, Stop
 from contract.errors import Code
@@ -21,6 +22,9 @@ from tests.support.drive import Drive, of, row, text_row
 
 X = "msg_acp_x"
 CORE = Path(adapter.core.__file__).parent
+ENGINE = Path(adapter.engine.__file__).parent
+# The methods that take out; `forget` is that of the offsets.
+TAKING: Final = ("pop", "popitem", "popleft", "clear", "remove", "discard", "forget")
 BOOM = {"type": "provider.internal", "message": "boom"}
 
 Way = Callable[[Drive], None]
@@ -214,33 +218,58 @@ def test_the_next_turn_of_the_session_is_not_touched_by_it(name: str) -> None:
     assert drive.seen.texts["msg_n", "text"] == "fresh"
 
 
+# Who takes something out of which table of a session. Of the asks, settle takes those of its turn,
+# and `asks` one that was answered, vanished or went with its session. A turn is out of `running`
+# too when a snapshot shows it elsewhere; it is still a turn then.
+REMOVERS: Final = {
+    "turns": {"settle.py"},
+    "messages": {"settle.py"},
+    "offsets": {"settle.py"},
+    "asks": {"settle.py", "asks.py"},
+    "running": {"settle.py", "recover.py"},
+}
+
+
 def test_only_settle_removes_what_belongs_to_a_turn() -> None:
-    """No other module deletes from, pops from or clears the tables of turns and messages."""
-    for path in sorted(CORE.glob("*.py")):
-        removed = sorted(set(removals(path)))
-        expected = ["messages", "turns"] if path.name == "settle.py" else []
-        assert removed == expected, path.name
+    """Who deletes from, pops from, clears or replaces the tables of a turn, in all of the core
+    and the engine: turns, messages and offsets nobody but `settle`."""
+    found: dict[str, set[str]] = {name: set() for name in REMOVERS}
+    for path in (*CORE.glob("*.py"), *ENGINE.glob("*.py")):
+        for name in removals(path):
+            found[name].add(path.name)
+    assert found == REMOVERS
 
 
 def removals(path: Path) -> list[str]:
-    """Names of the tables (`….turns`, `….messages`) that a module takes something out of."""
+    """Names of the tables (`….turns`, `….offsets`) that a module takes something out of."""
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         taken: list[ast.expr] = []
         if isinstance(node, ast.Delete):
             taken = [one.value for one in node.targets if isinstance(one, ast.Subscript)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("pop", "popitem", "clear"):
+            if node.func.attr in TAKING:
                 taken = [node.func.value]
         elif isinstance(node, ast.Assign):
-            taken = [one for one in node.targets if isinstance(one, ast.Attribute)]
+            # `self.offsets = …` is an attribute that is set up.
+            taken = [one for one in node.targets if not ast.unparse(one).startswith("self.")]
         names = [one.attr for one in taken if isinstance(one, ast.Attribute)]
-        found += [name for name in names if name in ("turns", "messages")]
+        found += [name for name in names if name in REMOVERS]
     return found
 
 
-@pytest.mark.parametrize("code", ["del s.turns[k]", "s.messages.pop(k)", "s.turns = {}"])
-def test_the_check_of_removals_sees_one(code: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("del s.turns[k]", "turns"),
+        ("s.messages.pop(k)", "messages"),
+        ("s.turns = {}", "turns"),
+        ("s.running.remove(k)", "running"),
+        ("state.offsets.forget(i, owned)", "offsets"),
+        ("self._state.asks.clear()", "asks"),
+    ],
+)
+def test_the_check_of_removals_sees_one(code: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(code, encoding="utf-8")
-    assert removals(path)
+    assert removals(path) == [name]
