@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from adapter.options import Options
+from adapter.upstream.catalogue import CatalogueSettings
 from adapter.upstream.credentials import Credential, find_credential, server_url
 from adapter.upstream.feed import FeedSettings
+from adapter.upstream.transport import ServerSettings
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
 SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
@@ -53,6 +55,8 @@ class Settings:
     credential: Credential | None = None
     waits: Waits = field(default_factory=Waits)
     feed: FeedSettings = field(default_factory=FeedSettings)
+    http: ServerSettings = field(default_factory=ServerSettings)
+    catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
     feed_ready: float = 5.0
     """A prompt waits this long for the feed; nothing is posted before it is up (rule 1)."""
     admission_reachable: float = 5.0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import signal
 import sys
 import time
 
 import uvloop
 
 from adapter import config
-from adapter.acp.peer import Peer
+from adapter.acp.peer import Ending, Peer
 from adapter.acp.stdio import StdioTransport
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
@@ -53,7 +55,9 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
         transport = StdioTransport(opening.source, opening.sink, opening.pending)
         peer = Peer(transport, connection, MonotonicClock())
         connection.bind(peer)
+        end_on_signals(peer)
         await peer.run()
+        await peer.stop()
         interrupts, withdrawals = await connection.leave()
         await last_gasp(
             settings.server,
@@ -62,3 +66,14 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
             withdrawals=withdrawals,
         )
         await peer.aclose()
+
+
+def end_on_signals(peer: Peer) -> None:
+    """SIGTERM, SIGINT and SIGHUP end the connection as its client's EOF does.
+
+    acpx sends SIGTERM 100 ms after the EOF, when a POST may still be on its way, and SIGKILL when
+    that takes too long (acpx facts, section 5).
+    """
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, peer.give_up, Ending.CLOSED)

@@ -115,9 +115,9 @@ class Peer:
         """Wait until half of the outbox is free again, or the connection is over."""
         await self._outbox.relaxed()
 
-    def give_up(self) -> None:
+    def give_up(self, ending: Ending = Ending.STALLED) -> None:
         """End the connection: the client counts as one that left."""
-        self._end(Ending.STALLED)
+        self._end(ending)
 
     async def run(self) -> Ending:
         """Read and dispatch until the client is gone, and say why.
@@ -136,6 +136,15 @@ class Peer:
             self._ending = Ending.EOF
         self._fail_asks()
         return self._ending
+
+    async def stop(self) -> None:
+        """Cancel the handlers and wait for their end; they give no answer. What is queued stays."""
+        self._closing = True
+        tasks = {running.task for running in self._running.values()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def aclose(self, flush_seconds: float = 0.05) -> None:
         """Cancel the handlers, write what is queued for at most `flush_seconds`, and close.
@@ -244,6 +253,8 @@ class Peer:
         finally:
             del self._running[call.id]
         self._outbox.put(line)
+        if call.after is not None:
+            call.after()
 
     def _cancelled(self, ident: Id) -> AcpError:
         if self._running[ident].withdrawn:

@@ -38,12 +38,15 @@ class Call:
 
     `on_cancel` is what `$/cancel_request` does for it: a handler that can end well sets it and
     still answers by itself; unset, the handler's task is cancelled and -32800 is the answer.
+    `after` is called once the answer is queued: for what speaks of a session that only the answer
+    makes known.
     """
 
     id: Id
     method: str
     params: JsonObject
     on_cancel: Callable[[], None] | None = field(default=None)
+    after: Callable[[], None] | None = field(default=None)
 
 
 class Handler(Protocol):

@@ -64,6 +64,11 @@ class SessionCore:
         turns = self._state.turns.values()
         return frozenset(turn.id for turn in turns if turn.phase is not Phase.SUBMITTING)
 
+    @property
+    def in_gap(self) -> bool:
+        """Whether events are missing that no snapshot has made good for yet."""
+        return self._state.gap
+
     def turn(self, turn_id: str) -> Turn | None:
         """The turn in flight of that id, to look at."""
         return self._state.turns.get(turn_id)

@@ -169,7 +169,7 @@ class Connection:
         self._check_room()
         await self._engine.check_contract()
         session = await self._engine.server.create_session(directory)
-        return {"sessionId": session.id, **await self._attach(session, params)}
+        return {"sessionId": session.id, **await self._attach(session, params, call)}
 
     async def _resume(self, call: Call) -> Json:
         params = acp.read_params(acp.ResumeSession, call.params)
@@ -189,9 +189,9 @@ class Connection:
                 f"This session belongs to {home}, not to {directory}; open it there.",
                 {"directory": home},
             )
-        return await self._attach(session, params)
+        return await self._attach(session, params, call)
 
-    async def _attach(self, session: Session, params: acp.NewSession) -> Json:
+    async def _attach(self, session: Session, params: acp.NewSession, call: Call) -> Json:
         directory = session.location.directory if session.location else params.cwd
         known = self._open.get(session.id)
         if known is None:
@@ -211,7 +211,7 @@ class Connection:
                 del self._open[session.id]
                 await self._detach(hub, owner)
         if params.mcp_servers:
-            hub.notify(
+            call.after = lambda: hub.notify(
                 v.Notice(
                     owner,
                     "mcp",
@@ -248,7 +248,7 @@ class Connection:
         content = prompts.content(params.prompt)
         turn_id = f"{OWN_MESSAGE_PREFIX}{uuid.uuid4().hex}"
         answer = one.hub.prompt(one.owner, turn_id, content)
-        call.on_cancel = lambda: one.hub.cancel(one.owner)
+        call.on_cancel = lambda: one.hub.cancel_turn(turn_id)
         outcome = await answer
         await self._backlog.drained(params.session_id)
         if outcome.stop is None:
@@ -258,16 +258,18 @@ class Connection:
     async def _set_mode(self, call: Call) -> Json:
         params = acp.read_params(acp.SetMode, call.params)
         one = self._of(params.session_id)
-        choices = await self._read_choices(one.hub)
-        await self._apply(one.hub, choices.change_mode(params.mode_id))
+        async with one.hub.choosing:
+            choices = await self._read_choices(one.hub)
+            await self._apply(one.hub, choices.change_mode(params.mode_id))
         return {}
 
     async def _set_config_option(self, call: Call) -> Json:
         params = acp.read_params(acp.SetConfigOption, call.params)
         one = self._of(params.session_id)
-        choices = await self._read_choices(one.hub)
-        await self._apply(one.hub, choices.change(params.config_id, params.value))
-        return {"configOptions": (await self._read_choices(one.hub)).options()}
+        async with one.hub.choosing:
+            choices = await self._read_choices(one.hub)
+            await self._apply(one.hub, choices.change(params.config_id, params.value))
+            return {"configOptions": (await self._read_choices(one.hub)).options()}
 
     # --- choices --------------------------------------------------------------------------
 

@@ -46,15 +46,16 @@ class Engine:
         self.settings = settings
         self.sleep = sleep
         self.offsets = OffsetTable()
-        self.server = Server(settings.server, settings.credential)
-        self.catalogues = Catalogues(self.server)
+        self.server = Server(settings.server, settings.credential, settings.http)
+        self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
         self.watch = Watch()
-        self.feed = Feed(self.server, self.watch, self, settings=settings.feed)
+        self.feed = Feed(self.server, self.watch, self, clock, settings.feed, sleep=sleep)
         self._services = Services(
             server=self.server,
             settings=settings,
             offsets=self.offsets,
             submission=Submission(self.server, self.feed, settings, clock, sleep),
+            clock=clock,
             sleep=sleep,
             feed_is_up=lambda: self.feed.is_connected,
             pid=lambda: self._pid,
@@ -105,7 +106,18 @@ class Engine:
         return hub
 
     async def release(self, hub: Hub) -> None:
-        """Forget a session that nobody has open."""
+        """Forget a session that nobody has open, once no stop is owed to the server."""
+        if hub.core.owes_a_stop:
+            self._spawn(self._release_later(hub))
+        else:
+            await self._forget(hub)
+
+    async def _release_later(self, hub: Hub) -> None:
+        await hub.rest(self.settings.waits.gap)
+        if not hub.attached:
+            await self._forget(hub)
+
+    async def _forget(self, hub: Hub) -> None:
         if self._hubs.pop(hub.session_id, None) is None:
             return
         for session_id in [key for key, root in self._roots.items() if root == hub.session_id]:
@@ -183,11 +195,17 @@ class Engine:
         return None
 
     async def _look_at_server(self) -> None:
+        connection = self.feed.counters.connections
         try:
             info = await self.server.info()
         except UpstreamError as error:
             logger.info("the server does not say who it is: %s", error)
             return
+        if connection != self.feed.counters.connections:
+            # An answer of before a reconnect may be that of another process.
+            return
+        if self._pid and info.pid != self._pid:
+            self._contract = None
         self._saw_pid(info.pid)
         for hub in self._hubs.values():
             hub.step(v.ServerSeen(info.pid))

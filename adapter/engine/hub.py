@@ -36,7 +36,10 @@ class Hub:
         self.agent = session.agent
         self.model: ModelRef | None = session.model
         self._choices_seen = 0
-        self.core = SessionCore(session.id, services.offsets, services.pid())
+        self.core = SessionCore(session.id, services.offsets, services.pid(), session.cost)
+        # Choices are read and set by one request at a time.
+        self.choosing = asyncio.Lock()
+        self._rested = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
         self._answers: dict[str, asyncio.Future[v.Outcome]] = {}
@@ -56,6 +59,20 @@ class Hub:
         """Whether nobody has the session open any more."""
         self._attachments.pop(owner, None)
         return not self._attachments
+
+    @property
+    def attached(self) -> bool:
+        return bool(self._attachments)
+
+    async def rest(self, seconds: float) -> None:
+        """Wait until no stop is owed to the server any more, at most so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.core.owes_a_stop:
+                    self._rested.clear()
+                    await self._rested.wait()
+        except TimeoutError:
+            logger.warning("%s is left with a stop that the server lacks", self.session_id)
 
     async def aclose(self) -> None:
         """End every task and timer of this session; turns must have settled before."""
@@ -83,6 +100,12 @@ class Hub:
     def cancel(self, owner: int) -> None:
         """Cancel the owner's turn; a no-op when it has none."""
         self.step(v.Cancel(owner))
+
+    def cancel_turn(self, turn_id: str) -> None:
+        """Cancel this turn, if it is still in flight."""
+        turn = self.core.turn(turn_id)
+        if turn is not None:
+            self.step(v.Cancel(turn.owner))
 
     async def settled(self, owner: int) -> None:
         """Wait until the owner has no turn in flight; a cancel bounds that (rule 13)."""
@@ -170,6 +193,8 @@ class Hub:
         """Give the core an input and perform what follows."""
         for output in self.core.step(given):
             self._perform(output)
+        if not self.core.owes_a_stop:
+            self._rested.set()
 
     def _perform(self, output: v.Output) -> None:
         match output:
@@ -232,9 +257,13 @@ class Hub:
             turn = self.core.turn(turn_id)
             return turn is None or turn.cancel_asked
 
-        self.step(
-            await self._services.submission.submit(self.session_id, turn_id, prompt, cancelled)
-        )
+        submission = self._services.submission
+        try:
+            answer = await submission.submit(self.session_id, turn_id, prompt, cancelled)
+        except Exception:
+            logger.exception("the prompt %s could not be sent", turn_id)
+            answer = v.Posted(turn_id, v.Admission.UNCLEAR, "the adapter failed as it was sent")
+        self.step(answer)
 
     def _ask(self, asked: v.AskClient) -> None:
         ask = asked.ask
@@ -250,8 +279,11 @@ class Hub:
         attachment = self._attachments.get(asked.owner)
         decision: v.Decision = "reject"
         if attachment is not None:
-            params = self._ask_params(asked.ask, asked.tool)
-            decision = self._decision(await attachment.client.ask(params))
+            try:
+                params = self._ask_params(asked.ask, asked.tool)
+                decision = self._decision(await attachment.client.ask(params))
+            except Exception:
+                logger.exception("the ask %s could not be shown", asked.ask.id)
         self.step(v.Answered(asked.ask.id, decision))
 
     def _ask_params(self, ask: PermissionAsk, tool: v.Tool | None) -> dict[str, object]:
@@ -297,4 +329,9 @@ class Hub:
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a request of ours failed", exc_info=task.exception())

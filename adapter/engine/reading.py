@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from adapter.core.values import Snapshot
 from adapter.upstream.client import Server
-from adapter.upstream.errors import SessionMissing, Unauthorised
+from adapter.upstream.errors import SessionMissing, Unauthorised, UpstreamError
+
+logger = logging.getLogger(__name__)
+
+ReadT = TypeVar("ReadT")
 
 # Sessions whose children are read, and parents that are walked up from an ask of a session that
 # is not known yet.
@@ -28,6 +34,8 @@ class Reader:
     ) -> Snapshot:
         """Inbox, then active, then messages; then asks, forms and children of the location.
 
+        The verdicts rest on the first three; what of the others cannot be read is None.
+
         `needed` are the turns whose rows are looked for, `judged` those that were admitted
         before, `known` the descendants that are followed already. Raises `UpstreamError` when a
         read fails in a way that proves nothing.
@@ -38,10 +46,11 @@ class Reader:
             inbox = frozenset(item.id for item in await server.inbox(self.session_id))
             active = await server.active()
             rows, complete = await server.rows_back_to(self.session_id, needed - inbox)
-            asks = await server.permissions(self.directory)
-            forms = await server.forms(self.directory)
-            askers = {ask.session_id for ask in asks} | {form.session_id for form in forms}
-            children = await self._children(active, frozenset(askers), known)
+            asks = await _optional(server.permissions(self.directory))
+            forms = await _optional(server.forms(self.directory))
+            askers = {ask.session_id for ask in asks or ()}
+            askers |= {form.session_id for form in forms or ()}
+            children = await _optional(self._children(active, frozenset(askers), known))
         except SessionMissing as error:
             if error.session_id not in ("", self.session_id):
                 raise
@@ -54,8 +63,9 @@ class Reader:
             rows=rows,
             complete=complete,
             asks=asks,
-            forms=forms,
-            children=children,
+            # Asks of children that are not known could not be told from those of strangers.
+            forms=forms if children is not None else None,
+            children=children or (),
             pid=info.pid,
             judged=judged,
         )
@@ -100,3 +110,14 @@ class Reader:
                 return dict(reversed(chain))
             current = parent
         return {}
+
+
+async def _optional(read: Awaitable[ReadT]) -> ReadT | None:
+    """A read that the verdicts do not rest on; None when it fails."""
+    try:
+        return await read
+    except (SessionMissing, Unauthorised):
+        raise
+    except UpstreamError as error:
+        logger.warning("a part of a snapshot could not be read: %s", error)
+        return None

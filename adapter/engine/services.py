@@ -19,6 +19,7 @@ class Services:
     settings: Settings
     offsets: OffsetTable
     submission: Submission
+    clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     feed_is_up: Callable[[], bool]
     pid: Callable[[], int]

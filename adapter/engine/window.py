@@ -1,8 +1,9 @@
 """The window of a snapshot: from the first read until the verdict, events are buffered.
 
-Lifecycle rules 17 to 19. A read that fails is tried again as long as the feed is up; the core's
-own deadline ends the wait. The buffer is bounded: an overflow is a gap of its own, and the
-window starts anew.
+Lifecycle rules 17 to 19. In a gap a read that fails is tried again until the core's own deadline
+has settled the turns. Without a gap nothing is missing, so the window is given up after a while
+and what was buffered is heard: a check must not hold up the text that it checks. The buffer is
+bounded: an overflow is a gap of its own, and the window starts anew.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ EVENTS: Final = 4096
 CHARACTERS: Final = 16 * 1024 * 1024
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 2.0
+# Seconds of a window without a gap.
+PATIENCE: Final = 5.0
 
 
 class Window:
@@ -63,7 +66,7 @@ class Window:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-        self._buffer, self._size = [], 0
+        self._buffer, self._size, self._needed = [], 0, frozenset()
 
     def buffered(self, event: Event) -> bool:
         """Keep the event for after the snapshot; False when no snapshot is under way."""
@@ -83,27 +86,43 @@ class Window:
         self._task = asyncio.create_task(self._read(), name=f"snapshot {self._session_id}")
 
     async def _read(self) -> None:
-        pause = FIRST_PAUSE
-        while True:
-            needed = self._needed | self._core.admitted_ids
-            try:
-                snapshot = await self._reader.snapshot(
-                    needed, self._core.admitted_ids, self._core.children
-                )
-                break
-            except UpstreamError as error:
-                logger.warning("a snapshot of %s failed: %s", self._session_id, error)
-            await self._services.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
-        more = self._needed - needed
+        try:
+            taken = await self._taken()
+        except Exception:
+            # A fault of ours must not leave the events of the session buffered for ever.
+            logger.exception("a snapshot of %s failed", self._session_id)
+            taken = None
         buffer, self._buffer, self._size = tuple(self._buffer), [], 0
-        self._task, self._needed = None, frozenset()
+        more, self._task, self._needed = self._needed, None, frozenset()
+        if taken is None:
+            for event in buffer:
+                self._step(v.Heard(event))
+            return
+        snapshot, needed = taken
         self._services.saw_pid(snapshot.pid)
         for child_id, _ in snapshot.children:
             self._services.follow(child_id, self._session_id)
         self._step(v.Reconcile(snapshot, buffer))
-        if more & self._core.admitted_ids:
-            self.open(more)
+        if (more - needed) & self._core.admitted_ids:
+            self.open(more - needed)
+
+    async def _taken(self) -> tuple[v.Snapshot, frozenset[str]] | None:
+        """The snapshot and what it looked for; None when it was given up outside of a gap."""
+        pause = FIRST_PAUSE
+        end = self._services.clock() + PATIENCE
+        while True:
+            needed = self._needed | self._core.admitted_ids
+            judged = self._core.admitted_ids
+            try:
+                async with asyncio.timeout(None if self._core.in_gap else PATIENCE):
+                    snapshot = await self._reader.snapshot(needed, judged, self._core.children)
+                return snapshot, needed
+            except (UpstreamError, ValueError, TimeoutError) as error:
+                logger.warning("a snapshot of %s failed: %s", self._session_id, error)
+            if not self._core.in_gap and self._services.clock() >= end:
+                return None
+            await self._services.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def _size(event: Event) -> int:

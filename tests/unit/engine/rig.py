@@ -94,6 +94,7 @@ class Told:
             submission=Submission(
                 server, FixedFeed(server, up=True), settings, time.clock, time.sleep
             ),
+            clock=time.clock,
             sleep=time.sleep,
             feed_is_up=lambda: self.feed_is_up,
             pid=lambda: 1,

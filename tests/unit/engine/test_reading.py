@@ -131,7 +131,7 @@ async def test_a_401_at_any_read_is_a_verdict(path: str, tmp_path: Any) -> None:
     assert snapshot == Snapshot(state="unauthorised")
 
 
-@pytest.mark.parametrize("path", ["/api/info", "inbox", "active", "message", "request", "form"])
+@pytest.mark.parametrize("path", ["/api/info", "inbox", "active", "message"])
 async def test_a_read_that_fails_proves_nothing(path: str, tmp_path: Any) -> None:
     async with StubServer() as stub, Server(stub.url, sleep=no_pause) as server:
         session = await server.create_session(str(tmp_path))
@@ -142,6 +142,21 @@ async def test_a_read_that_fails_proves_nothing(path: str, tmp_path: Any) -> Non
         rule.times = 1
         snapshot = await Reader(server, session.id, str(tmp_path)).snapshot(NONE, NONE, NONE)
     assert snapshot.state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("path", "asks_known", "forms_known"),
+    [("request", False, True), ("form", True, False), ("/api/session$", True, False)],
+)
+async def test_the_verdicts_do_not_wait_for_asks_forms_and_children(
+    path: str, asks_known: bool, forms_known: bool, tmp_path: Any
+) -> None:
+    async with StubServer() as stub, Server(stub.url, sleep=no_pause) as server:
+        session = await server.create_session(str(tmp_path))
+        stub.faults.add(Rule("status", path, "GET", status=503, times=100))
+        snapshot = await Reader(server, session.id, str(tmp_path)).snapshot(NONE, NONE, NONE)
+    assert snapshot.state == "ok"
+    assert (snapshot.asks is not None, snapshot.forms is not None) == (asks_known, forms_known)
 
 
 # Children

@@ -11,7 +11,7 @@ import pytest
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
 from adapter.core.session import SessionCore
-from adapter.engine.window import CHARACTERS, EVENTS, LONGEST_PAUSE, Window
+from adapter.engine.window import CHARACTERS, EVENTS, LONGEST_PAUSE, PATIENCE, Window
 from adapter.upstream.client import Server
 from adapter.upstream.errors import Ambiguous
 from contract.events import Event, ExecutionStarted, TextDelta
@@ -33,6 +33,7 @@ class Reads(Server):
         self.begun = 0
         self.cancelled = 0
         self.failures = 0
+        self.fault: Exception | None = None
         self.anchors: list[frozenset[str]] = []
         self.family: dict[str, str] = {}
 
@@ -43,6 +44,8 @@ class Reads(Server):
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
+        if self.fault is not None:
+            raise self.fault
         if self.failures:
             self.failures -= 1
             raise Ambiguous("The OpenCode server failed (503): no reason given", 503)
@@ -206,7 +209,10 @@ async def test_an_overflow_is_a_gap(bench: Bench, length: int, kept: int) -> Non
     assert bench.server.cancelled == 1
 
 
-async def test_a_read_that_fails_is_tried_again_with_growing_pauses(bench: Bench) -> None:
+async def test_in_a_gap_a_read_that_fails_is_tried_again_with_growing_pauses(
+    bench: Bench,
+) -> None:
+    bench.core.step(v.FeedLost())
     bench.server.failures = 7
     bench.window.open(frozenset())
     # It outlives the reads that fail.
@@ -215,6 +221,26 @@ async def test_a_read_that_fails_is_tried_again_with_growing_pauses(bench: Bench
     assert reconcile(step).snapshot.state == "ok"
     assert reconcile(step).buffer == (event(0),)
     assert bench.time.pauses == [0.1, 0.2, 0.4, 0.8, 1.6, LONGEST_PAUSE, LONGEST_PAUSE]
+
+
+async def test_without_a_gap_a_check_that_cannot_be_made_gives_the_text_back(bench: Bench) -> None:
+    bench.server.failures = 1000
+    bench.window.open(frozenset())
+    bench.hear(event(0), event(1))
+    assert await bench.steps(2) == [v.Heard(event(0)), v.Heard(event(1))]
+    assert bench.time.now >= PATIENCE
+    assert bench.hear(event(2)) == [False]
+    bench.server.failures = 0
+    bench.window.open(frozenset())
+    assert reconcile((await bench.steps(3))[2]).snapshot.state == "ok"
+
+
+async def test_a_fault_of_ours_gives_the_text_back(bench: Bench) -> None:
+    bench.server.fault = KeyError("a bug")
+    bench.window.open(frozenset())
+    bench.hear(event(0))
+    assert await bench.steps(1) == [v.Heard(event(0))]
+    assert bench.hear(event(1)) == [False]
 
 
 async def test_a_turn_that_is_admitted_in_mid_read_is_judged_by_the_next(bench: Bench) -> None:
