@@ -1,0 +1,115 @@
+"""S3-23: the package works installed, outside of the checkout, and declares what it imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from contract.version import VERSION
+from stubs.parts import ROOT
+from tests.support.structure import imports, modules, parse
+
+DEADLINE: Final = 60.0
+BUILD: Final = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+HELLO: Final = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+
+
+def run(*argv: str | Path, cwd: Path, said: str = "") -> str:
+    """What a command prints; it gets no variable of ours and must end well."""
+    done = subprocess.run(
+        [str(word) for word in argv],
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], "HOME": str(cwd)},
+        input=said,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the checkout."""
+    directory = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-c", BUILD, directory, cwd=ROOT)
+    (found,) = directory.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment that holds the wheel, and sees the dependencies of this one."""
+    home = tmp_path_factory.mktemp("elsewhere")
+    run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=home)
+    python = home / "venv" / "bin" / "python"
+    # This environment may have been made without pip, as on Debian; then its own Python has it.
+    pip = sys.executable if find_spec("pip") else sys._base_executable  # type: ignore[attr-defined]
+    run(
+        pip, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps",
+        "--disable-pip-version-check", wheel, cwd=home,
+    )  # fmt: skip
+    site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=home)
+    # A folder that is named in such a file is searched, and its own such files are not read: the
+    # link from there to the checkout stays out.
+    Path(site.strip(), "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home
+
+
+def test_the_command_tells_its_version(installed: Path) -> None:
+    command = installed / "venv" / "bin" / "opencode-acp"
+    assert run(command, "--version", cwd=installed).split()[-1] == VERSION
+
+
+def test_the_command_answers_initialize_outside_of_the_checkout(installed: Path) -> None:
+    command = installed / "venv" / "bin" / "opencode-acp"
+    answer = json.loads(run(command, cwd=installed, said=json.dumps(HELLO) + "\n"))
+    assert answer["result"]["agentInfo"]["version"] == VERSION
+
+
+def test_every_module_is_the_installed_one(installed: Path) -> None:
+    """All of the product can be imported, and none of it comes from the checkout."""
+    names = sorted(name for name in modules("adapter", "contract") if "__main__" not in name)
+    code = (
+        "import importlib, sys\n"
+        f"for name in {names}: importlib.import_module(name)\n"
+        "print(*(sys.modules[name].__file__ for name in ('adapter.run', 'contract.routes')))"
+    )
+    places = run(installed / "venv" / "bin" / "python", "-c", code, cwd=installed).split()
+    assert all(Path(place).is_relative_to(installed / "venv") for place in places)
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.partition("/")[0] for name in archive.namelist()}
+    stem = f"opencode_acp_adapter-{VERSION}"
+    assert tops == {"adapter", "contract", "stubs", f"{stem}.data", f"{stem}.dist-info"}
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[<>=~!\[; ]", line)[0].lower() for line in project["dependencies"]}
+    files = modules("adapter", "contract", "stubs")
+    roots = {name.partition(".")[0] for path in files.values() for name in imports(parse(path), {})}
+    known = packages_distributions()
+    ours = {"adapter", "contract", "stubs"}
+    needed = {
+        known[root][0].lower()
+        for root in roots - ours - set(sys.stdlib_module_names)
+        if root in known
+    }
+    assert needed == declared
