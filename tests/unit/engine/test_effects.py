@@ -182,8 +182,3 @@ async def test_an_id_of_bad_form_is_never_sent(bench: Bench, output: v.Output) -
             [v.Replied("per_../x", settled=False)] if isinstance(output, v.Reply) else []
         )
         assert requests() == []
-
-
-async def test_what_is_for_the_client_is_no_effect_of_the_server(bench: Bench) -> None:
-    with pytest.raises(TypeError):
-        await bench.perform(v.Disarm("quiet"))
