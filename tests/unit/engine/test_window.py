@@ -245,15 +245,6 @@ async def test_a_fault_of_ours_gives_the_text_back(bench: Bench) -> None:
     assert bench.hear(event(1)) == [False]
 
 
-async def test_without_a_gap_a_check_is_given_up_and_its_buffer_heard(bench: Bench) -> None:
-    bench.server.failures = 1000
-    bench.window.open(frozenset())
-    bench.hear(event(0), event(1))
-    assert await bench.steps(2) == [v.Heard(event(0)), v.Heard(event(1))]
-    assert PATIENCE <= sum(bench.time.pauses) < PATIENCE + LONGEST_PAUSE
-    assert bench.hear(event(2)) == [False]
-
-
 async def test_a_turn_that_is_admitted_in_mid_read_is_judged_by_the_next(bench: Bench) -> None:
     bench.admit("msg_1")
     bench.server.gate.clear()
