@@ -212,7 +212,6 @@ async def test_an_overflow_is_a_gap(bench: Bench, length: int, kept: int) -> Non
 async def test_in_a_gap_a_read_that_fails_is_tried_again_with_growing_pauses(
     bench: Bench,
 ) -> None:
-    bench.core.step(v.FeedLost())
     bench.server.failures = 7
     bench.admit("msg_1")
     bench.core.step(v.FeedLost())
