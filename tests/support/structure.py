@@ -27,6 +27,13 @@ FORBIDDEN_CALLS: Final = re.compile(
     r"|posix\.(system|fork|exec\w*|posix_spawn\w*)"
     r"|(\w+\.)*(create_subprocess_exec|create_subprocess_shell|subprocess_exec|subprocess_shell))$"
 )
+# Calls that open, write, move or list files.
+FILE_CALLS: Final = re.compile(
+    r"^(io\.)?open$|^os\.(open|mkfifo|mknod|link|symlink|rename|replace|remove|unlink|mkdir|makedirs"
+    r"|rmdir|listdir|scandir|walk|truncate)$"
+    r"|\.(read_text|read_bytes|write_text|write_bytes|touch|mkdir|iterdir|glob|rglob|unlink)$"
+    r"|^(tempfile|shutil|sqlite3|glob)\."
+)
 FORBIDDEN_MODULES: Final = re.compile(
     r"^(subprocess|multiprocessing|pickle|marshal|shelve|dill|pty|ctypes)(\.|$)"
 )

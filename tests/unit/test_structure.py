@@ -13,6 +13,7 @@ import pytest
 from contract.version import VERSION
 from stubs.parts import ROOT
 from tests.support.structure import (
+    FILE_CALLS,
     FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
     IO_CALLS,
@@ -67,6 +68,16 @@ def test_nothing_starts_a_process_or_runs_data(path: Path) -> None:
     tree = parse(path)
     assert calls(tree, FORBIDDEN_CALLS) == []
     assert list(filter(FORBIDDEN_MODULES.match, imports(tree, OURS))) == []
+
+
+def test_no_file_is_opened_but_the_password_and_the_null_device() -> None:
+    """Nothing is kept on disk, and no file of a project is read."""
+    opened = {
+        name: len(found)
+        for name, path in modules("adapter").items()
+        if (found := calls(parse(path), FILE_CALLS))
+    }
+    assert opened == {"adapter.upstream.credentials": 1, "adapter.acp.descriptors": 1}
 
 
 @named(PRODUCT)
@@ -153,6 +164,12 @@ def test_state_is_found(source: str) -> None:
 )
 def test_constants_and_locals_are_no_state(source: str) -> None:
     assert mutable_state(ast.parse(source)) == []
+
+
+def test_file_calls_are_found() -> None:
+    source = "open('x', 'w'); os.unlink(p); Path('x').write_text(''); tempfile.mkstemp()"
+    assert len(calls(ast.parse(source), FILE_CALLS)) == 4
+    assert calls(ast.parse("self.window.open(x); a.replace(b, c)"), FILE_CALLS) == []
 
 
 def test_calls_are_found() -> None:
