@@ -64,6 +64,8 @@ class Settings:
     """Rule 2: for a definite answer once the server answers at all, and while it does not."""
     exit_post: float = 1.2
     """A POST in flight holds the exit at most this long."""
+    exit_event: float = 0.06
+    """Anything else holds it at most this long."""
     interrupt_on_exit: bool = True
     """`on_client_exit = interrupt`: a client that leaves stops its own turns."""
     allow_always: bool = False

@@ -73,6 +73,10 @@ class SessionCore:
         """The turn in flight of that id, to look at."""
         return self._state.turns.get(turn_id)
 
+    def turn_of(self, owner: int) -> Turn | None:
+        """The turn that the connection has in flight here."""
+        return self._state.of_owner(owner)
+
     def busy(self, owner: int) -> bool:
         """Whether the connection has a turn in flight here."""
         return self._state.of_owner(owner) is not None

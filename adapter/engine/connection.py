@@ -249,7 +249,8 @@ class Connection:
         turn_id = f"{OWN_MESSAGE_PREFIX}{uuid.uuid4().hex}"
         answer = one.hub.prompt(one.owner, turn_id, content)
         call.on_cancel = lambda: one.hub.cancel_turn(turn_id)
-        outcome = await answer
+        # Shielded: the hub still waits for the outcome when the client has left.
+        outcome = await asyncio.shield(answer)
         await self._backlog.drained(params.session_id)
         if outcome.stop is None:
             raise updates.prompt_error(outcome)

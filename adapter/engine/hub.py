@@ -116,16 +116,20 @@ class Hub:
     async def leave(self, owner: int, *, interrupt: bool) -> tuple[list[str], list[str]]:
         """The client left: (turns to interrupt, prompts to withdraw), to be written at exit.
 
-        Waits for a POST in flight, since a prompt that is not there yet cannot be withdrawn.
+        A prompt that is not delivered is cancelled first: on an idle session its DELETE loses to
+        the delivery (OpenCode facts, later experiments 10), and then it has to be interrupted. A
+        POST in flight may hold the exit for that, anything else for a moment only.
         """
-        turn = next(
-            (t for t in map(self.core.turn, self.core.turn_ids) if t and t.owner == owner), None
-        )
-        if turn is None:
-            return [], []
-        submitting = self._submitting.get(turn.id)
-        if submitting is not None and turn.phase is Phase.SUBMITTING:
-            await asyncio.wait({submitting}, timeout=self._services.settings.exit_post)
+        turn = self.core.turn_of(owner)
+        if interrupt and turn is not None and turn.phase is not Phase.RUNNING:
+            settings = self._services.settings
+            submitting = turn.phase is Phase.SUBMITTING
+            answer = self._answers[turn.id]
+            self.step(v.Cancel(owner))
+            seconds = settings.exit_post if submitting else settings.exit_event
+            await asyncio.wait({answer}, timeout=seconds)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self._services.settings.exit_event)
         outputs = self.core.step(v.Left(owner, interrupt))
         stops = [o.turn_id for o in outputs if isinstance(o, v.Interrupt)]
         withdrawals = [o.turn_id for o in outputs if isinstance(o, v.Withdraw)]

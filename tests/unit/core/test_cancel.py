@@ -321,3 +321,43 @@ def test_a_check_without_a_gap_sends_no_second_interrupt() -> None:
 
 def _heard(kind: str, **data: object) -> Event:
     return event(kind, {"sessionID": "ses_1", **data})
+
+
+def test_a_stop_that_did_not_arrive_is_looked_after_until_it_is_seen() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.step(v.Cancel(1))
+    drive.fire(f"cancel:{A}")
+    assert drive.outcome(A).cancel == "unconfirmed"
+    for _ in range(2):
+        assert of(drive.fire("loose"), v.TakeSnapshot)
+        out = drive.snapshot(row("user", A), active=True)
+        assert of(out, v.Interrupt) == [v.Interrupt(A)]
+        assert drive.core.owes_a_stop
+    drive.hear("execution.interrupted", reason="user")
+    assert not drive.core.owes_a_stop
+    assert drive.fire("loose") == []
+
+
+def test_a_turn_that_begins_and_is_stopped_in_the_buffer_is_stopped_once() -> None:
+    drive = Drive()
+    drive.admit(A)
+    drive.step(v.FeedLost())
+    drive.step(v.Cancel(1))
+    drive.step(v.FeedBack())
+    delivered = event("session.inbox.delivered", {"sessionID": "ses_1", "inboxID": A})
+    out = drive.snapshot(row("user", A), active=True, buffer=[delivered])
+    assert of(out, v.Interrupt) == [v.Interrupt(A)]
+
+
+def test_a_cancel_that_outlived_its_turn_is_sent_once_for_a_delivery_in_the_buffer() -> None:
+    drive = Drive()
+    drive.admit(A)
+    drive.step(v.FeedLost())
+    drive.step(v.Cancel(1))
+    drive.fire(f"cancel:{A}")
+    drive.step(v.FeedBack())
+    delivered = event("session.inbox.delivered", {"sessionID": "ses_1", "inboxID": A})
+    out = drive.snapshot(row("user", A), active=True, buffer=[delivered])
+    assert len(of(out, v.Interrupt)) == 1
+    assert of(out, v.Withdraw) == []
