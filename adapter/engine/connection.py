@@ -22,7 +22,7 @@ from adapter.engine.hub import Hub
 from adapter.engine.problems import as_acp_error
 from adapter.upstream.errors import UpstreamError
 from contract import acp
-from contract.errors import AcpError, Code, invalid_params, session_gone
+from contract.errors import AcpError, Code, invalid_params, not_sent, session_gone
 from contract.initialize import initialize_result
 from contract.reads import Session
 from contract.semantics import OWN_MESSAGE_PREFIX
@@ -239,11 +239,12 @@ class Connection:
         params = acp.read_params(acp.Prompt, call.params)
         one = self._of(params.session_id)
         if one.hub.core.busy(one.owner):
-            raise AcpError(
+            raise not_sent(
                 Code.BUSY,
+                "busy",
                 "This session is busy with a prompt of this connection; wait for its end or "
                 "cancel it.",
-                {"code": "busy", "admitted": False, "retrySafe": True},
+                retry_safe=True,
             )
         content = prompts.content(params.prompt)
         turn_id = f"{OWN_MESSAGE_PREFIX}{uuid.uuid4().hex}"
@@ -303,10 +304,11 @@ class Connection:
     def _of(self, session_id: str) -> Open:
         one = self._open.get(session_id)
         if one is None:
-            raise AcpError(
+            raise not_sent(
                 Code.INTERNAL,
+                "not_open",
                 "This session is not open on this connection; send session/resume first.",
-                {"code": "not_open", "admitted": False, "retrySafe": True},
+                retry_safe=True,
             )
         return one
 

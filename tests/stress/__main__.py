@@ -130,6 +130,10 @@ async def run_act(stage: Stage, session: str, act: Act) -> None:
             await proxy.accept()
         case "swallow":
             proxy.add(Rule(rf"/{session}/prompt$", "POST", swallow=True))
+        case "status":
+            proxy.add(Rule(act.path, times=act.times, status=503))
+        case "swallow_any":
+            proxy.add(Rule(act.path, times=act.times, swallow=True))
         case "prompt" if act.prompt is not None:
             body = {"text": act.prompt.text, "delivery": act.delivery}
             await stage.api.post(f"/api/session/{session}/prompt", json=body)

@@ -8,6 +8,16 @@ from dataclasses import dataclass, field
 
 # Seconds in which a schedule's own acts take place; turns may last longer.
 SPAN = 4.0
+# Ends of the paths that may fail for a while.
+FAILING = (
+    r"/reply$",
+    r"/inbox$",
+    r"/active$",
+    r"/message$",
+    r"/request$",
+    r"/form$",
+    r"/interrupt$",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,8 @@ class Act:
     seconds: float = 0.0
     prompt: Prompt | None = None
     delivery: str = "queue"
+    path: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,8 @@ def plan(seed: int) -> Plan:
             )
         if dice.random() < 0.15:
             acts.append(Act(dice.uniform(0, SPAN), "swallow", client))
+        if dice.random() < 0.3:
+            acts.append(_failing(dice, client))
     for number in range(dice.choice((0, 0, 1, 2))):
         acts.append(
             Act(
@@ -84,6 +98,13 @@ def plan(seed: int) -> Plan:
     if dice.random() < 0.12:
         acts.append(Act(dice.uniform(0, SPAN), "interrupt"))
     return Plan(seed, prompts, tuple(sorted(acts, key=lambda act: act.at)))
+
+
+def _failing(dice: random.Random, client: int) -> Act:
+    """Requests of one kind that are answered 503, or whose answers are lost, a few times."""
+    path = dice.choice(FAILING)
+    kind = dice.choice(("status", "swallow_any"))
+    return Act(dice.uniform(0, SPAN), kind, client, path=path, times=dice.randint(1, 6))
 
 
 def _prompt(dice: random.Random, tag: str, *, cancel: bool) -> Prompt:
