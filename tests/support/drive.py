@@ -81,7 +81,8 @@ class Drive:
         if not self.core.turn_ids:
             assert not any(self.core.tables().values()), self.core.tables()
             assert len(self.offsets) == 0 or not self._alone
-            assert {name.partition(":")[0] for name in self.timers} <= {"unattended", "loose", "reply"}
+            armed = {name.partition(":")[0] for name in self.timers}
+            assert armed <= {"unattended", "loose", "reply"}
         return out
 
     def _take(self, output: v.Output) -> None:
