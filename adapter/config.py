@@ -65,7 +65,8 @@ class Settings:
     exit_post: float = 1.2
     """A POST in flight holds the exit at most this long."""
     exit_event: float = 0.06
-    """Anything else holds it at most this long."""
+    exit_reads: float = 0.5
+    """An event that is due holds it at most so long, and reads in its place at most so long."""
     interrupt_on_exit: bool = True
     """`on_client_exit = interrupt`: a client that leaves stops its own turns."""
     allow_always: bool = False

@@ -8,5 +8,8 @@ from typing import Final
 # is dispatched, with -32053.
 PROMPT_CHARS: Final = 2 * 1024 * 1024
 ATTACHMENT_BYTES: Final = 20 * 1024 * 1024
+# Bytes of one decoded attachment that is no image: OpenCode 2.0.15 answers 500 to a text or PDF of
+# 6.4 MB and takes one of 6.0 MB, while an image of 14 MB passes.
+DOCUMENT_BYTES: Final = 6 * 1000 * 1000
 # Blocks of one prompt; refused with -32053.
 PROMPT_BLOCKS: Final = 256

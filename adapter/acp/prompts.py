@@ -26,7 +26,7 @@ from contract.acp import (
     TextBlock,
 )
 from contract.errors import AcpError, Code, not_sent
-from contract.limits import ATTACHMENT_BYTES, PROMPT_BLOCKS, PROMPT_CHARS
+from contract.limits import ATTACHMENT_BYTES, DOCUMENT_BYTES, PROMPT_BLOCKS, PROMPT_CHARS
 
 # Media types that reach the model, or of which it is told that it cannot read them.
 PASSED_TYPES: Final = ("text/", "image/", "application/pdf", "application/json")
@@ -91,6 +91,7 @@ def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str
     name = _name(resource.uri)
     if resource.text is not None:
         data = resource.text.encode("utf-8", "replace")
+        _check_document(len(data))
         files.append(_file(_data_uri("text/plain", base64.b64encode(data).decode()), name))
         return len(data)
     if resource.blob is None:
@@ -98,10 +99,17 @@ def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str
     kind = _media_type(resource.mime_type or "") or "application/octet-stream"
     size = _decoded(resource.blob)
     if kind.startswith(PASSED_TYPES):
+        if not kind.startswith("image/"):
+            _check_document(size)
         files.append(_file(_data_uri(kind, resource.blob), name))
     else:
         texts.append(f"[{name or resource.uri}: {kind}, {size} bytes, content left out]")
     return size
+
+
+def _check_document(size: int) -> None:
+    if size > DOCUMENT_BYTES:
+        raise _over(f"one attachment that is no image may hold {DOCUMENT_BYTES} bytes")
 
 
 def _decoded(data: str) -> int:

@@ -41,12 +41,22 @@ ACTIVE_PATIENCE: Final = 5
 
 
 def appeared(state: SessionState, ask: PermissionAsk) -> list[Output]:
-    """An ask of this session or of a descendant; one that is known already is left alone."""
-    if ask.id in state.asks:
+    """An ask of this session or of a descendant; one that is known already is left alone.
+
+    Unless it was taken for somebody else's, before its turn was known to run.
+    """
+    known = state.asks.get(ask.id)
+    if known is not None and known.step is not AskStep.UNATTENDED:
         return []
     turn = _turn_of(state, ask)
     if turn is None:
-        return _unattended(state, ask)
+        return _unattended(state, ask) if known is None else []
+    out: list[Output] = [Disarm(f"unattended:{ask.id}")] if known is not None else []
+    return out + _of_turn(state, turn, ask)
+
+
+def _of_turn(state: SessionState, turn: Turn, ask: PermissionAsk) -> list[Output]:
+    """Show the ask to the turn's client, within the bounds."""
     turn.asks += 1
     if turn.asks > TURN_ASKS_BOUND:
         _blame(state, turn, ask)
@@ -128,6 +138,9 @@ def unattended(state: SessionState, ask_id: str) -> list[Output]:
     ask = state.asks.get(ask_id)
     if ask is None or ask.step is not AskStep.UNATTENDED:
         return []
+    if ask.ask.session_id == state.id and ask.turn_id is None and not state.waiting():
+        # A turn of somebody else asks, and holds up nothing of ours.
+        return [Arm(f"unattended:{ask_id}", "unattended")]
     ask.due = True
     ask.patience -= 1
     return [waiting.look(state)]
@@ -295,18 +308,17 @@ def _turn_of(state: SessionState, ask: PermissionAsk) -> Turn | None:
 
 
 def _unattended(state: SessionState, ask: PermissionAsk) -> list[Output]:
-    """An ask without a turn of ours: a child's is rejected in the end, the root's never.
+    """An ask without a turn of ours: a child's is rejected in the end.
 
-    The root asks only for a turn that somebody prompted, and that front end has no deadline.
+    The root asks for a turn that somebody else prompted, whose front end has no deadline; it is
+    rejected only after a turn of ours has waited behind it, since that front end may be dead.
     """
     if len(state.asks) >= OPEN_ASKS_BOUND:
         return []
-    out: list[Output] = []
-    if ask.session_id != state.id:
-        state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED, patience=ACTIVE_PATIENCE)
-        out.append(Arm(f"unattended:{ask.id}", "unattended"))
+    state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED, patience=ACTIVE_PATIENCE)
+    out: list[Output] = [Arm(f"unattended:{ask.id}", "unattended")]
     for turn in state.waiting():
-        out.extend(waiting.tell(turn, f"a permission to {ask.action} that others were asked for"))
+        out.extend(waiting.tell(turn, f"the answer of others to a permission ({ask.action})"))
     return out
 
 

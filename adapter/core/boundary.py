@@ -54,12 +54,16 @@ def posted(state: SessionState, given: Posted) -> list[Output]:
             turn.mark = "confirmed"
             return settle(state, turn, stopped(turn, Stop.CANCELLED))
         case Admission.NOT_ADMITTED:
-            return settle(state, turn, _refused(turn, given.message))
+            return settle(state, turn, _refused(turn, given.message, "Nothing ran"))
         case Admission.UNREACHED:
             return settle(
                 state,
                 turn,
-                _refused(turn, given.message or "the OpenCode server cannot be reached"),
+                _refused(
+                    turn,
+                    given.message or "the OpenCode server cannot be reached",
+                    "Nothing ran; it is safe to send it again",
+                ),
             )
         case Admission.GONE:
             return settle(
@@ -292,11 +296,11 @@ def _admitted(state: SessionState, turn: Turn, *, probed: bool) -> list[Output]:
     return out
 
 
-def _refused(turn: Turn, message: str) -> Outcome:
+def _refused(turn: Turn, message: str, advice: str) -> Outcome:
     return failed(
         turn,
         Code.INTERNAL,
-        f"The prompt was not accepted: {message}. Nothing ran; it is safe to send it again.",
+        f"The prompt was not accepted: {message.rstrip('.')}. {advice}.",
         "not_admitted",
         admitted=False,
         retry_safe=True,

@@ -19,7 +19,7 @@ from adapter.core.settle import (
     stopped,
     unknown,
 )
-from adapter.core.state import CancelStep, Phase, SessionState, Turn
+from adapter.core.state import CancelStep, Foreign, Phase, SessionState, Turn
 from adapter.core.translate import restore
 from adapter.core.values import (
     Arm,
@@ -165,7 +165,7 @@ def _own_rows(state: SessionState, judgements: list[tuple[Turn, Judgement]]) -> 
         before: AssistantRow | None = None
         for row in judged.segment.assistants:
             known = state.messages.get(row.id)
-            if known is None and row.id not in state.foreign:
+            if known is None and state.foreign.get(row.id) is not Foreign.SETTLED:
                 if before is not None and is_retried(before):
                     turn.failed_message = before.id
                 state.claim(row.id, turn)

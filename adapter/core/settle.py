@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
+from adapter.core.state import AskStep, CancelStep, Foreign, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
     Arm,
     Disarm,
@@ -41,7 +41,7 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
                 out.append(replace(failed_tool, error=_why_open(outcome)))
         if successor is None:
             del state.messages[key]
-            state.disown(key)
+            state.disown(key, Foreign.SETTLED)
         else:
             # A turn that leaves while another of ours shares its answer hands the answer on.
             message.turn_id = successor

@@ -127,6 +127,17 @@ class Message:
         ]
 
 
+class Foreign(Enum):
+    """A message that no turn in flight owns.
+
+    UNCLAIMED: heard while no turn of ours was known to run; the rows may prove later that it
+    answers one whose delivery fell into a gap. SETTLED: its turn is over.
+    """
+
+    UNCLAIMED = "unclaimed"
+    SETTLED = "settled"
+
+
 class AskStep(Enum):
     """SHOWN to the client; HELD, a rejection that waits for its siblings; REPLYING; UNATTENDED."""
 
@@ -169,7 +180,7 @@ class SessionState:
     asks: dict[str, Ask] = field(default_factory=dict)
     children: dict[str, str] = field(default_factory=dict)
     makers: dict[str, int | None] = field(default_factory=dict)
-    foreign: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    foreign: OrderedDict[str, Foreign] = field(default_factory=OrderedDict)
     kinds: OrderedDict[str, str] = field(default_factory=OrderedDict)
     answering: bool = False
     undelivered: bool = False
@@ -205,12 +216,13 @@ class SessionState:
             return known
         head = self.head()
         if head is None:
-            self.disown(message_id)
+            self.disown(message_id, Foreign.UNCLAIMED)
             return None
         return self.claim(message_id, head)
 
     def claim(self, message_id: str, turn: Turn) -> Message:
         """A new message of a turn; the retry of the one that failed before it, if any did."""
+        self.foreign.pop(message_id, None)
         message = self.messages[message_id] = Message(turn.id, retry_of=turn.failed_message)
         turn.failed_message = None
         return message
@@ -221,9 +233,9 @@ class SessionState:
         if len(self.loose) > LOOSE_BOUND:
             self.loose.popitem(last=False)
 
-    def disown(self, message_id: str) -> None:
-        """Remember that a message belongs to somebody else."""
-        self.foreign[message_id] = None
+    def disown(self, message_id: str, why: Foreign) -> None:
+        """Remember that a message belongs to no turn in flight."""
+        self.foreign[message_id] = why
         if len(self.foreign) > FOREIGN_BOUND:
             self.foreign.popitem(last=False)
 

@@ -90,8 +90,10 @@ def check(state: SessionState) -> list[Output]:
 def _ahead(reading: InboxRead, turn_id: str) -> str:
     before = reading.inbox.index(turn_id)
     if before:
-        return f"a running turn and {before} queued prompt{'s' if before > 1 else ''}"
-    return "a running turn"
+        return (
+            f"a running turn and {before} queued prompt{'s' if before > 1 else ''} of this session"
+        )
+    return "a running turn of this session"
 
 
 def tell(turn: Turn, what: str) -> list[Output]:
@@ -99,4 +101,4 @@ def tell(turn: Turn, what: str) -> list[Output]:
     if turn.waits_for == what:
         return []
     turn.waits_for = what
-    return [Notice(turn.owner, "waiting", f"This prompt waits for {what} of this session.", {})]
+    return [Notice(turn.owner, "waiting", f"This prompt waits for {what}.", {})]

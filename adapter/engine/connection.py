@@ -226,6 +226,8 @@ class Connection:
         one = self._open.pop(params.session_id, None)
         if one is None:
             return {}
+        # What is closed already cannot be kept open by a cancelled request.
+        call.on_cancel = lambda: None
         one.hub.cancel(one.owner)
         await one.hub.settled(one.owner)
         await self._detach(one.hub, one.owner)

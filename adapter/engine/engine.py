@@ -70,6 +70,7 @@ class Engine:
         self._owners = itertools.count(1)
         self._pid = 0
         self._was_up = False
+        self._refusals = 0
         self._contract: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._reader: asyncio.Task[None] | None = None
@@ -147,6 +148,7 @@ class Engine:
 
     def connected(self) -> None:
         self._was_up = True
+        self._refusals = 0
         self.catalogues.invalidate()
         for hub in self._hubs.values():
             hub.feed_back()
@@ -173,9 +175,12 @@ class Engine:
             hub.feed_lost()
 
     def unauthorised(self) -> None:
+        """The second refusal in a row ends the turns: a single one may be a proxy's whim."""
         self.lost("the server refused the password")
-        for hub in self._hubs.values():
-            hub.unauthorised()
+        self._refusals += 1
+        if self._refusals > 1:
+            for hub in self._hubs.values():
+                hub.unauthorised()
 
     # --- shared by the hubs ---------------------------------------------------------------
 

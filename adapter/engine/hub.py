@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from adapter.acp import toolcalls, updates
 from adapter.acp.prompts import PromptContent
 from adapter.core import values as v
+from adapter.core.reconcile import newest_prompt
 from adapter.core.session import SessionCore
 from adapter.core.state import Phase
 from adapter.engine.client import Attachment
@@ -130,13 +131,34 @@ class Hub:
             await asyncio.wait({answer}, timeout=seconds)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self._services.settings.exit_event)
+        turn = self.core.turn_of(owner)
+        doubtful = turn is not None and (turn.phase is not Phase.RUNNING or self.core.in_gap)
         outputs = self.core.step(v.Left(owner, interrupt))
         stops = [o.turn_id for o in outputs if isinstance(o, v.Interrupt)]
         withdrawals = [o.turn_id for o in outputs if isinstance(o, v.Withdraw)]
         for output in outputs:
             if not isinstance(output, v.Interrupt | v.Withdraw):
                 self._perform(output)
+        if interrupt and turn is not None and doubtful:
+            return await self._stop_by_reads(turn.id)
         return stops, withdrawals
+
+    async def _stop_by_reads(self, turn_id: str) -> tuple[list[str], list[str]]:
+        """What stops a turn of which events are missing: the rows say whether it is the newest.
+
+        An interrupt for anything else would stop somebody else's turn.
+        """
+        server = self._services.server
+        try:
+            async with asyncio.timeout(self._services.settings.exit_reads):
+                rows, _ = await server.rows_back_to(self.session_id, frozenset({turn_id}), 200)
+                active = self.session_id in await server.active()
+        except (UpstreamError, TimeoutError) as error:
+            logger.info("what became of %s could not be read: %s", turn_id, error)
+            return [], [turn_id]
+        if all(row.id != turn_id for row in rows):
+            return [], [turn_id]
+        return ([turn_id] if active and newest_prompt(rows) == turn_id else []), []
 
     def notify(self, told: v.Notice) -> None:
         """A notice to the attachment that `told` names."""
@@ -194,11 +216,21 @@ class Hub:
     # --- the core -------------------------------------------------------------------------
 
     def step(self, given: v.Input) -> None:
-        """Give the core an input and perform what follows."""
+        """Give the core an input and perform what follows.
+
+        A fault of ours in one output is raised after the others: the end of a turn, for one, is
+        owed all the same.
+        """
+        fault: Exception | None = None
         for output in self.core.step(given):
-            self._perform(output)
+            try:
+                self._perform(output)
+            except Exception as error:
+                fault = fault or error
         if not self.core.owes_a_stop:
             self._rested.set()
+        if fault is not None:
+            raise fault
 
     def _perform(self, output: v.Output) -> None:
         match output:

@@ -48,7 +48,7 @@ class Submission:
             answer = await self._post(session_id, turn_id, prompt)
             if isinstance(answer, answers.Unclear) and not cancelled():
                 doubt = True
-                return await self._settle_doubt(session_id, turn_id, prompt, cancelled)
+                return await self._settle_doubt(session_id, turn_id, prompt, cancelled, answer)
         except SessionMissing:
             return Posted(turn_id, Admission.GONE, probed=doubt)
         except Unauthorised:
@@ -76,8 +76,14 @@ class Submission:
         turn_id: str,
         prompt: PromptContent,
         cancelled: Callable[[], bool],
+        first: answers.Unclear,
     ) -> Posted:
-        """Ask again without a wake until the answer is definite."""
+        """Ask again without a wake until the answer is definite.
+
+        A server that answers every one of them with a 5xx has ended its work on each: what the
+        reads do not show then was not admitted, and will not be.
+        """
+        failed = first.failed
         began = self.clock()
         wait = wait_exponential(multiplier=0.1, max=2.0) + wait_random(0, 0.1)
         state = RetryCallState(AsyncRetrying(), None, (), {})
@@ -91,6 +97,8 @@ class Submission:
             late = now - began > limit
             if reached is not None:
                 late = late or now - reached > self.settings.admission_reachable
+            if late and failed and not await self._is_there(session_id, turn_id):
+                return Posted(turn_id, Admission.NOT_ADMITTED, why, probed=True)
             if late or cancelled():
                 return Posted(turn_id, Admission.UNCLEAR, why)
             answer = await self._post(session_id, turn_id, prompt, probe=True)
@@ -100,9 +108,19 @@ class Submission:
                     why = reason
                 case answers.Unclear(reason):
                     why = reason
+                    failed = failed and answer.failed
                     reached = reached if reached is not None else self.clock()
                 case _:
                     return _read(turn_id, answer, probed=True)
+
+    async def _is_there(self, session_id: str, turn_id: str) -> bool:
+        """Whether the server has the prompt, as far as is known: inbox first, then the row."""
+        try:
+            if any(item.id == turn_id for item in await self.server.inbox(session_id)):
+                return True
+            return await self.server.row(session_id, turn_id) is not None
+        except UpstreamError:
+            return True
 
 
 def _read(turn_id: str, answer: answers.Posted, *, probed: bool) -> Posted:

@@ -109,6 +109,7 @@ class Window:
     async def _taken(self) -> tuple[v.Snapshot, frozenset[str]] | None:
         """The snapshot and what it looked for; None when it was given up outside of a gap."""
         pause = FIRST_PAUSE
+        refused = False
         end = self._services.clock() + PATIENCE
         while True:
             needed = self._needed | self._core.admitted_ids
@@ -116,7 +117,9 @@ class Window:
             try:
                 async with asyncio.timeout(None if self._core.in_gap else PATIENCE):
                     snapshot = await self._reader.snapshot(needed, judged, self._core.children)
-                return snapshot, needed
+                if snapshot.state != "unauthorised" or refused:
+                    return snapshot, needed
+                refused = True
             except (UpstreamError, ValueError, TimeoutError) as error:
                 logger.warning("a snapshot of %s failed: %s", self._session_id, error)
             if not self._core.in_gap and self._services.clock() >= end:

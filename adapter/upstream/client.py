@@ -183,7 +183,9 @@ class Server:
             item = shaped(InboxItem, data(answer))
         except Unreachable as error:
             return Unsent(str(error))
-        except (Ambiguous, ShapeMismatch) as error:
+        except Ambiguous as error:
+            return Unclear(str(error), failed=error.status is not None)
+        except ShapeMismatch as error:
             return Unclear(str(error))
         except Refused as error:
             return NotAdmitted(error.status, error.message)

@@ -36,9 +36,13 @@ class Unsent:
 
 @dataclass(frozen=True)
 class Unclear:
-    """Sent without a definite answer; `why` is one phrase. Only `resume:false` may follow."""
+    """Sent without a definite answer; `why` is one phrase. Only `resume:false` may follow.
+
+    `failed`: the server itself answered, with a 5xx, so that its work on this request is over.
+    """
 
     why: str
+    failed: bool = False
 
 
 Posted = Admitted | NotAdmitted | Unsent | Unclear

@@ -248,3 +248,22 @@ async def test_the_server_takes_every_kind_of_attachment(tmp_path: Path) -> None
         ("text/plain", b"inside"),
         ("text/plain", "é".encode()),
     ]
+
+
+def test_a_document_that_the_server_could_not_take_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapter.acp.prompts.DOCUMENT_BYTES", 3)
+    data = base64.b64encode(b"1234").decode()
+    for block in (
+        {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "1234"}},
+        {
+            "type": "resource",
+            "resource": {"uri": "file:///a.pdf", "blob": data, "mimeType": "application/pdf"},
+        },
+    ):
+        with pytest.raises(AcpError) as refused:
+            content(read_params(Prompt, {"sessionId": "s", "prompt": [block]}).prompt)
+        assert refused.value.code == Code.LIMIT
+    image = {"type": "image", "data": data, "mimeType": "image/png"}
+    assert content(read_params(Prompt, {"sessionId": "s", "prompt": [image]}).prompt).files

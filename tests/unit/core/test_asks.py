@@ -155,12 +155,25 @@ def test_one_that_others_answered_is_not_rejected() -> None:
     assert drive.step(v.Fired("unattended:per_1")) == []
 
 
-def test_the_roots_ask_of_somebody_elses_turn_is_never_answered() -> None:
+def test_the_roots_ask_of_somebody_elses_turn_is_left_alone() -> None:
+    drive = Drive()
+    drive.ask("per_1", None)
+    for _ in range(3 * ACTIVE_PATIENCE):
+        assert of(drive.fire("unattended:per_1"), v.TakeSnapshot) == []
+    assert of(drive.said, v.Reply) == []
+
+
+def test_unless_a_turn_of_ours_waits_behind_it_for_long() -> None:
     drive = Drive()
     drive.admit(B, 2)
     drive.ask("per_1", None)
-    assert "unattended:per_1" not in drive.timers
     assert drive.notices() == ["waiting"]
+    asks = (shape("per_1", None),)
+    replies: list[int] = []
+    for _ in range(ACTIVE_PATIENCE):
+        drive.fire("unattended:per_1")
+        replies.append(len(of(drive.snapshot(inbox=[B], active=True, asks=asks), v.Reply)))
+    assert replies == [0] * (ACTIVE_PATIENCE - 1) + [1]
 
 
 def test_a_background_child_asks_the_client_that_it_was_made_for() -> None:
@@ -307,3 +320,18 @@ def test_a_form_that_the_buffer_speaks_of_is_answered_once() -> None:
     form = Form(id="frm_1", session_id="ses_1")
     drive.snapshot(*ROWS, active=True, forms=(form,), buffer=[form_created().event])
     assert len(of(drive.said, v.AnswerForm)) == 1
+
+
+def test_an_ask_that_was_heard_before_its_turn_was_known_is_shown_once_it_is() -> None:
+    drive = Drive()
+    drive.submit(A)
+    drive.gap()
+    drive.snapshot()
+    drive.started("msg_1")
+    drive.tool("msg_1")
+    drive.ask("per_1", "msg_1")
+    assert of(drive.said, v.AskClient) == []
+    drive.step(v.Posted(A, v.Admission.ADMITTED, probed=True))
+    drive.snapshot(*ROWS, active=True, asks=(shape("per_1"),))
+    assert [ask.ask.id for ask in of(drive.said, v.AskClient)] == ["per_1"]
+    assert "unattended:per_1" not in drive.timers

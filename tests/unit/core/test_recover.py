@@ -218,3 +218,18 @@ def test_after_a_gap_no_part_that_was_open_takes_deltas() -> None:
     drive.hear("text.delta", **part, delta="three ")
     drive.hear("text.ended", **part, text="one two three ")
     assert drive.seen.texts == {("msg_1", "text"): "one two three "}
+
+
+def test_an_answer_that_was_heard_before_its_delivery_was_known_is_not_lost() -> None:
+    """The POST's answer and the delivery fall into a gap; the answer itself is heard live."""
+    drive = Drive()
+    drive.submit(A)
+    drive.gap()
+    drive.snapshot()
+    drive.started("msg_1")
+    drive.text("msg_1", "hello")
+    drive.ended("msg_1")
+    drive.step(v.Posted(A, v.Admission.ADMITTED, probed=True))
+    drive.snapshot(row("user", A), text_row("msg_1", "hello", "stop"), row("idle", "msg_i"))
+    assert drive.stop(A) is v.Stop.END_TURN
+    assert drive.seen.texts[("msg_1", "text")] == "hello"
