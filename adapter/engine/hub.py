@@ -218,19 +218,20 @@ class Hub:
     def step(self, given: v.Input) -> None:
         """Give the core an input and perform what follows.
 
-        A fault of ours in one output is raised after the others: the end of a turn, for one, is
-        owed all the same.
+        Raises RuntimeError for a fault of ours in an output, after the others: the end of a turn,
+        for one, is owed all the same.
         """
-        fault: Exception | None = None
+        faults = 0
         for output in self.core.step(given):
             try:
                 self._perform(output)
-            except Exception as error:
-                fault = fault or error
+            except Exception:
+                logger.exception("%s could not be performed", type(output).__name__)
+                faults += 1
         if not self.core.owes_a_stop:
             self._rested.set()
-        if fault is not None:
-            raise fault
+        if faults:
+            raise RuntimeError("an output of the core could not be performed")
 
     def _perform(self, output: v.Output) -> None:
         match output:
