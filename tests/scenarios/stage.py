@@ -135,6 +135,15 @@ class FrontEnd:
 
         await until("the session is idle", idle)
 
+    async def until_answered(self, session: str, prompts: int) -> None:
+        """Wait until so many answers have come to their end."""
+
+        async def answered() -> bool:
+            rows = await self.rows(session, "assistant")
+            return len([row for row in rows if row.get("finish") == "stop"]) >= prompts
+
+        await until(f"{prompts} answers", answered)
+
     async def until_inbox(self, session: str, items: int) -> list[str]:
         """Wait until so many items wait; their ids."""
 

@@ -160,3 +160,42 @@ async def _slow(_: object) -> str | None:
     """A user who thinks for longer than an ask without an owner is left."""
     await asyncio.sleep(2.5)
     return "allow_once"
+
+
+async def test_a_client_that_leaves_before_the_delivery_was_heard_stops_its_turn(
+    stage: Stage,
+) -> None:
+    proxy, front = await stage.proxy(), await stage.front_end()
+    agent = await stage.agent(url=proxy.url)
+    session = await agent.new_session(stage.project())
+    proxy.hold()
+    async with prompting(agent, session, LONG):
+
+        async def delivered() -> bool:
+            return bool(await front.rows(session, "user"))
+
+        await until("the prompt is delivered", delivered)
+        assert await agent.hang_up() == 0
+    await front.until_idle(session)
+
+
+async def test_a_client_that_leaves_in_a_gap_stops_nobody_elses_turn(stage: Stage) -> None:
+    proxy, front = await stage.proxy(), await stage.front_end()
+    agent = await stage.agent(url=proxy.url)
+    session = await agent.new_session(stage.project())
+    async with prompting(agent, session, "@@text 10 50@@"):
+        await saw_text(agent, session, "w1 ")
+        proxy.add(Rule(r"/api/event$", "GET", times=None, refuse=True))
+        cut = proxy.cut_feed()
+        await cut.done.wait()
+        await front.post(f"session/{session}/prompt", {"text": "@@text 60 50@@"})
+
+        async def taken_over() -> bool:
+            return len(await front.rows(session, "user")) == 2
+
+        await until("the other prompt runs", taken_over)
+        await front.until_answered(session, 1)
+        assert await agent.hang_up() == 0
+    await front.until_idle(session)
+    (_, other) = await front.rows(session, "assistant")
+    assert (other["finish"], other["content"][0]["text"]) == ("stop", words(60))
