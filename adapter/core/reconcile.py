@@ -111,7 +111,8 @@ def judge(turn: Turn, snapshot: Snapshot, pid: int) -> Judgement:
     """The verdict on an admitted turn. `pid` is the server process that had it before."""
     own = segment(snapshot.rows, turn.id)
     if pid and snapshot.pid and snapshot.pid != pid and _died(turn, snapshot.rows):
-        return Judgement(Verdict.RESTARTED, own or EMPTY)
+        rows, _ = _own_rows(snapshot.rows, turn.id)
+        return Judgement(Verdict.RESTARTED, Segment(rows, None, closed=True))
     if turn.id in snapshot.inbox:
         return Judgement(Verdict.QUEUED if snapshot.active else Verdict.PARKED, EMPTY)
     if own is None:
@@ -174,6 +175,26 @@ def is_retried(row: AssistantRow) -> bool:
     return row.finish == "error" and (row.error is None or row.error.type != "aborted")
 
 
+def _own_rows(
+    rows: Sequence[AnyRow], turn_id: str
+) -> tuple[tuple[AssistantRow, ...], AnyRow | None]:
+    """X's assistants up to the first row of anybody else, and that row.
+
+    After a restart only these are X's: a dead answer has no finish, so that the rows of whoever
+    comes next would seem to join it.
+    """
+    own: list[AssistantRow] = []
+    start = next((i for i, row in enumerate(rows) if row.id == turn_id), len(rows))
+    for row in rows[start + 1 :]:
+        if isinstance(row, AssistantRow):
+            own.append(row)
+        elif isinstance(row, IdleRow) or row.type in JOINING:
+            if own and row.type == "synthetic" and _joins(own[-1], row):
+                continue
+            return tuple(own), row
+    return tuple(own), None
+
+
 def _died(turn: Turn, rows: Sequence[AnyRow]) -> bool:
     """Whether a restart of the server ended the turn, now that its process is another one.
 
@@ -181,26 +202,16 @@ def _died(turn: Turn, rows: Sequence[AnyRow]) -> bool:
     other front end's row, is an answer. A turn that was not seen delivered before the restart
     may run since; unless other rows follow its own, which shows that it does not.
     """
-    own: list[AssistantRow] = []
-    start = next((i for i, row in enumerate(rows) if row.id == turn.id), None)
-    if start is None:
+    if all(row.id != turn.id for row in rows):
         return turn.phase is Phase.RUNNING
-    followed = False
-    for row in rows[start + 1 :]:
-        if isinstance(row, AssistantRow):
-            own.append(row)
-        elif isinstance(row, IdleRow) and row.outcome in ("interrupted", "failed"):
-            return False
-        elif isinstance(row, IdleRow) or row.type in JOINING:
-            if own and row.type == "synthetic" and _joins(own[-1], row):
-                continue
-            followed = True
-            break
+    own, following = _own_rows(rows, turn.id)
+    if isinstance(following, IdleRow) and following.outcome in ("interrupted", "failed"):
+        return False
     if own and own[-1].finish not in (None, "tool-calls"):
         error = own[-1].error
         if error is None or error.type != "aborted":
             return False
-    return followed or turn.phase is Phase.RUNNING
+    return following is not None or turn.phase is Phase.RUNNING
 
 
 def _hit_step_cap(row: AssistantRow) -> bool:

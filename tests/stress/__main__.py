@@ -39,23 +39,44 @@ class Stage:
     """The server, its project, a client of its API, and two agents behind a proxy each."""
 
     project: Path
+    restart: Callable[[bool], Awaitable[None]]
     api: httpx.AsyncClient
     proxies: list[Proxy]
     agents: list[AcpClient]
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server; `restart` ends it by SIGTERM if `clean`, else by SIGKILL."""
+
+    url: str
+    password: str
+    project: Path
+    restart: Callable[[bool], Awaitable[None]]
+
+
 @asynccontextmanager
-async def server(root: Path, *, stub: bool) -> AsyncIterator[tuple[str, str, Path]]:
-    """(url, password, project) of a server that asks before shell commands."""
+async def server(root: Path, *, stub: bool) -> AsyncIterator[Running]:
+    """A server that asks before shell commands."""
     if stub:
         project = root / "project"
         project.mkdir()
         (project / "opencode.json").write_text('{"permission": {"shell": "ask"}}')
         async with StubServer(Settings(password="stress", project=str(project))) as one:
-            yield one.url, "stress", project
+            yield Running(
+                one.url,
+                "stress",
+                project,
+                lambda clean: one.restart("terminated" if clean else "lost", down=0.3),
+            )
     else:
         async with real_server(root, {"shell": "ask"}) as real:
-            yield real.url, real.password, real.project
+
+            async def restart(clean: bool) -> None:
+                await (real.stop() if clean else real.kill())
+                await real.start()
+
+            yield Running(real.url, real.password, real.project, restart)
 
 
 async def policy(params: Mapping[str, Any]) -> str | None:
@@ -67,9 +88,9 @@ async def policy(params: Mapping[str, Any]) -> str | None:
 @asynccontextmanager
 async def stage(root: Path, *, stub: bool, level: str) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
-        url, password, project = await stack.enter_async_context(server(root, stub=stub))
-        proxies = [await stack.enter_async_context(Proxy(url)) for _ in range(2)]
-        env = {**os.environ, "OPENCODE_SERVER_PASSWORD": password}
+        one = await stack.enter_async_context(server(root, stub=stub))
+        proxies = [await stack.enter_async_context(Proxy(one.url)) for _ in range(2)]
+        env = {**os.environ, "OPENCODE_SERVER_PASSWORD": one.password}
         agents = [
             await stack.enter_async_context(
                 AcpClient.spawn(
@@ -82,9 +103,13 @@ async def stage(root: Path, *, stub: bool, level: str) -> AsyncIterator[Stage]:
         ]
         for agent in agents:
             await agent.initialize()
-        auth = httpx.BasicAuth("opencode", password)
-        api = await stack.enter_async_context(httpx.AsyncClient(base_url=url, auth=auth))
-        yield Stage(project, api, proxies, agents)
+        auth = httpx.BasicAuth("opencode", one.password)
+        # A connection of its own for each request: none outlives a restart of the server.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        api = await stack.enter_async_context(
+            httpx.AsyncClient(base_url=one.url, auth=auth, limits=limits)
+        )
+        yield Stage(one.project, one.restart, api, proxies, agents)
 
 
 async def run_turn(stage: Stage, client: int, session: str, prompt: Prompt) -> Seen:
@@ -137,6 +162,8 @@ async def run_act(stage: Stage, session: str, act: Act) -> None:
         case "prompt" if act.prompt is not None:
             body = {"text": act.prompt.text, "delivery": act.delivery}
             await stage.api.post(f"/api/session/{session}/prompt", json=body)
+        case "restart":
+            await stage.restart(act.clean)
         case "interrupt":
             await stage.api.post(f"/api/session/{session}/interrupt")
         case _:
@@ -170,19 +197,22 @@ async def run_plan(stage: Stage, schedule: Plan) -> tuple[list[Seen], list[str]]
         began = time.monotonic()
         for act in schedule.acts:
             await asyncio.sleep(max(0.0, began + act.at - time.monotonic()))
-            await run_act(stage, session, act)
+            # A restart may take the request of a foreign front end with it.
+            with contextlib.suppress(httpx.TransportError):
+                await run_act(stage, session, act)
 
     async def foreign_asks() -> None:
         """The foreign front end answers what is asked in turns of its own."""
         while True:
             await asyncio.sleep(0.7)
-            listed = await stage.api.get(f"/api/session/{session}/permission")
-            for ask in listed.json().get("data", []) if listed.status_code == 200 else []:
-                await asyncio.sleep(1.0)
-                await stage.api.post(
-                    f"/api/session/{session}/permission/{ask['id']}/reply",
-                    json={"decision": "once"},
-                )
+            with contextlib.suppress(httpx.TransportError):
+                listed = await stage.api.get(f"/api/session/{session}/permission")
+                for ask in listed.json().get("data", []) if listed.status_code == 200 else []:
+                    await asyncio.sleep(1.0)
+                    await stage.api.post(
+                        f"/api/session/{session}/permission/{ask['id']}/reply",
+                        json={"decision": "once"},
+                    )
 
     helper = asyncio.create_task(foreign_asks()) if schedule.has("prompt") else None
     try:
@@ -204,14 +234,15 @@ async def run_plan(stage: Stage, schedule: Plan) -> tuple[list[Seen], list[str]]
 async def main(arguments: argparse.Namespace) -> int:
     outcomes: Counter[str] = Counter()
     gaps = recovered = bad = 0
-    gate = asyncio.Semaphore(AT_ONCE)
+    # A restart hits every session of the server.
+    gate = asyncio.Semaphore(1 if arguments.restarts else AT_ONCE)
     with tempfile.TemporaryDirectory() as folder:
         async with stage(Path(folder), stub=arguments.stub, level=arguments.log_level) as one:
 
             async def guarded(seed: int) -> None:
                 nonlocal gaps, recovered, bad
                 async with gate:
-                    turns, found = await run_plan(one, plan(seed))
+                    turns, found = await run_plan(one, plan(seed, restarts=arguments.restarts))
                 for turn in turns:
                     outcomes[turn.stop or str(turn.code)] += 1
                     gaps += turn.audit.get("gaps", 0)
@@ -237,5 +268,6 @@ if __name__ == "__main__":
     parser.add_argument("--schedules", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stub", action="store_true")
+    parser.add_argument("--restarts", action="store_true", help="the server is restarted as well")
     parser.add_argument("--log-level", default="error")
     raise SystemExit(asyncio.run(main(parser.parse_args())))

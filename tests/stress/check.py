@@ -70,6 +70,8 @@ def _outcome(plan: Plan, turn: Seen, cancels: Sequence[int]) -> list[str]:
         return ["cancelled, and nobody cancelled it"]
     if turn.stop is not None:
         return []
+    if turn.code == -32050 and plan.has("restart"):
+        return []
     if turn.code == -32055 and (plan.has("interrupt") or cancels):
         return []
     if turn.audit.get("code") == "not_admitted":

@@ -59,7 +59,7 @@ class Plan:
         return any(act.kind in kinds for act in self.acts)
 
 
-def plan(seed: int) -> Plan:
+def plan(seed: int, *, restarts: bool = False) -> Plan:
     """The schedule of a seed; equal seeds give equal schedules."""
     dice = random.Random(seed)
     prompts = tuple(
@@ -97,6 +97,8 @@ def plan(seed: int) -> Plan:
         )
     if dice.random() < 0.12:
         acts.append(Act(dice.uniform(0, SPAN), "interrupt"))
+    if restarts:
+        acts.append(Act(dice.uniform(0.2, SPAN), "restart", clean=dice.random() < 0.5))
     return Plan(seed, prompts, tuple(sorted(acts, key=lambda act: act.at)))
 
 

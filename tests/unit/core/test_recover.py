@@ -233,3 +233,14 @@ def test_an_answer_that_was_heard_before_its_delivery_was_known_is_not_lost() ->
     drive.snapshot(row("user", A), text_row("msg_1", "hello", "stop"), row("idle", "msg_i"))
     assert drive.stop(A) is v.Stop.END_TURN
     assert drive.seen.texts[("msg_1", "text")] == "hello"
+
+
+def test_after_a_restart_the_answer_of_the_next_prompt_is_not_shown_as_ours() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.text("msg_1", "half", end=False)
+    drive.gap()
+    dead, theirs = text_row("msg_1"), text_row("msg_2", "theirs", "stop")
+    drive.snapshot(USER, dead, row("user", "msg_f"), theirs, row("idle", "msg_i"), pid=2)
+    assert drive.code(A) == Code.UNKNOWN_OUTCOME
+    assert drive.seen.texts == {("msg_1", "text"): "half"}
