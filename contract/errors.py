@@ -80,6 +80,7 @@ def not_sent(code: int, reason: str, message: str, *, retry_safe: bool) -> AcpEr
         "messageId": None,
         "retrySafe": retry_safe,
         "gaps": 0,
+        "shared": False,
     }
     return AcpError(code, say(message), data)
 

@@ -115,4 +115,5 @@ def error_data(outcome: Outcome) -> Json:
         "messageId": outcome.message_id,
         "retrySafe": outcome.retry_safe,
         "gaps": outcome.gaps,
+        "shared": outcome.shared,
     }

@@ -203,7 +203,7 @@ def execution_ended(state: SessionState, event: ev.Event) -> list[Output]:
             if undelivered:
                 out.extend(waiting.failed_in_inbox(state, event.error.message))
         case ev.ExecutionInterrupted():
-            why = _why_interrupted(state, loose=loose)
+            why = _why_interrupted(state, event, loose=loose)
             # A user's interrupt has the reason "user" whatever was refused before it.
             refused = event.reason != "user"
             for key in state.running:
@@ -334,10 +334,15 @@ def _failed(turn: Turn, event: ev.ExecutionFailed) -> Outcome:
     return server_failed(turn, event.error.message)
 
 
-def _why_interrupted(state: SessionState, *, loose: bool) -> str:
+def _why_interrupted(state: SessionState, event: ev.ExecutionInterrupted, *, loose: bool) -> str:
     """Who stopped the turns that run, for those that were not to be stopped."""
     if loose:
         return "Stopped by the cancel of the turn before it."
     if any(state.turns[key].cancel is CancelStep.STOPPING for key in state.running):
         return "This turn was stopped by the cancel of a turn that shared its answer."
+    if event.reason != "user":
+        # The same word for a refusal by others and for the server's own end (facts, trap 2).
+        return (
+            "This turn was ended by the refusal of another front end, or by a stop of the server."
+        )
     return "Another front end stopped this turn."

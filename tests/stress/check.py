@@ -72,7 +72,9 @@ def _outcome(plan: Plan, turn: Seen, cancels: Sequence[int]) -> list[str]:
         return []
     if turn.code == -32050 and plan.has("restart"):
         return []
-    if turn.code == -32055 and (plan.has("interrupt") or cancels):
+    # A server that is told to end may still say that it interrupted the turn.
+    stopped = plan.has("interrupt") or any(a.kind == "restart" and a.clean for a in plan.acts)
+    if turn.code == -32055 and (stopped or cancels):
         return []
     if turn.audit.get("code") == "not_admitted":
         # A schedule may refuse connections, also to its neighbours.

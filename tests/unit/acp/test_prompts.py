@@ -52,6 +52,7 @@ def refused(*blocks: dict[str, Any]) -> AcpError:
         "messageId": None,
         "retrySafe": False,
         "gaps": 0,
+        "shared": False,
     }
     return caught.value
 

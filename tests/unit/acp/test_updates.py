@@ -159,6 +159,7 @@ def test_an_error_says_what_a_program_needs(admitted: bool | None) -> None:
             "messageId": "msg_1",
             "retrySafe": False,
             "gaps": 1,
+            "shared": False,
         },
     }
 
