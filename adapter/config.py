@@ -18,6 +18,9 @@ from adapter.upstream.transport import ServerSettings
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
 SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
+PATIENCE_VARIABLE: Final = "OPENCODE_ACP_QUEUE_PATIENCE"
+EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
+ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Waits:
     """Rule 4: before the first word on what a turn waits for."""
     unattended: float = 120.0
     """Rule 16: how long an ask without a turn of ours is left to other front ends."""
+    patience: float | None = None
+    """Rule 4, `queue_patience`: a prompt that waits so long joins the running turn; None: never."""
     reply: float = 2.0
     """Before the answer to an ask is sent again that did not reach the server."""
     loose: float = 2.0
@@ -75,12 +80,40 @@ class Settings:
     """Sessions open on one connection."""
 
 
+class SettingError(ValueError):
+    """A setting of the environment has no meaning; the message is one sentence for the user."""
+
+
 def load(options: Options, environ: Mapping[str, str]) -> Settings:
     """The settings of this process.
 
-    Raises `CredentialError` or `UrlError` with one sentence for a start that cannot work.
+    Raises `CredentialError`, `UrlError` or `SettingError` with one sentence for a start that
+    cannot work.
     """
     url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
+    patience = environ.get(PATIENCE_VARIABLE)
     return Settings(
-        server=server_url(url), credential=find_credential(options.password_file, environ)
+        server=server_url(url),
+        credential=find_credential(options.password_file, environ),
+        waits=Waits(patience=_seconds(PATIENCE_VARIABLE, patience) if patience else None),
+        interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
+        allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
     )
+
+
+def _choice(environ: Mapping[str, str], name: str, words: tuple[str, str]) -> str:
+    """One of two words; the first is the default."""
+    value = environ.get(name) or words[0]
+    if value not in words:
+        raise SettingError(f"{name} takes {words[0]} or {words[1]}.")
+    return value
+
+
+def _seconds(name: str, value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise SettingError(f"{name} takes a number of seconds above 0.")
+    return seconds

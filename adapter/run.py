@@ -39,7 +39,7 @@ def run_stdio(options: Options, opening: Opening) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         settings = config.load(options, os.environ)
-    except (CredentialError, UrlError) as error:
+    except (CredentialError, UrlError, config.SettingError) as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return 2
     uvloop.run(serve(settings, opening))

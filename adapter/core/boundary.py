@@ -290,7 +290,11 @@ def _admitted(state: SessionState, turn: Turn, *, probed: bool) -> list[Output]:
     turn.phase = Phase.WAITING
     if turn.cancel is CancelStep.ASKED:
         return cancel.withdraw(turn)
-    out: list[Output] = [Arm(f"ahead:{turn.id}", "ahead"), Arm("watch", "watch")]
+    out: list[Output] = [
+        Arm(f"ahead:{turn.id}", "ahead"),
+        Arm(f"patience:{turn.id}", "patience"),
+        Arm("watch", "watch"),
+    ]
     if probed or turn.gaps:
         out.append(Arm("parked", "parked"))
     return out

@@ -73,6 +73,7 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
     del state.turns[turn.id]
     out.append(Disarm(f"cancel:{turn.id}"))
     out.append(Disarm(f"ahead:{turn.id}"))
+    out.append(Disarm(f"patience:{turn.id}"))
     if not state.turns:
         out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost"))
     out.append(Settled(turn.owner, outcome))

@@ -24,6 +24,7 @@ Wait = Literal[
     "lost_first",
     "lost_last",
     "ahead",
+    "patience",
     "unattended",
     "reply",
     "loose",

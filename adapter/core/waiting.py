@@ -65,6 +65,18 @@ def wake_or_wait(parked: list[Turn]) -> list[Output]:
     return [Wake(oldest.id, requeue), Arm("watch", "watch")]
 
 
+def promote(state: SessionState, turn_id: str) -> list[Output]:
+    """A prompt has waited long enough to join the running turn at its next step (rule 4)."""
+    turn = state.turns.get(turn_id)
+    if turn is None or turn.phase is not Phase.WAITING or turn.cancel is not CancelStep.NONE:
+        return []
+    if state.gap:
+        return [Arm(f"patience:{turn_id}", "patience")]
+    requeue = turn.steered
+    turn.steered = True
+    return [Wake(turn_id, requeue)]
+
+
 def woken(state: SessionState, given: Woken) -> list[Output]:
     """409: the item was no longer pending, so the reads decide."""
     turn = state.turns.get(given.turn_id)

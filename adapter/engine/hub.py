@@ -349,8 +349,11 @@ class Hub:
             case _:
                 return "reject"
 
-    def _arm(self, timer: str, seconds: float) -> None:
+    def _arm(self, timer: str, seconds: float | None) -> None:
+        """Start a timer anew; one whose setting is off never fires."""
         self._disarm(timer)
+        if seconds is None:
+            return
         loop = asyncio.get_running_loop()
         self._timers[timer] = loop.call_later(seconds, self._fired, timer)
 

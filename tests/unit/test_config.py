@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.config import DEFAULT_SERVER, Settings, Waits, load
+from adapter.config import DEFAULT_SERVER, SettingError, Settings, Waits, load
 from adapter.options import Options
 from adapter.upstream.credentials import CredentialError, UrlError
 
@@ -123,3 +123,39 @@ def test_settings_cannot_be_changed_and_every_wait_is_positive() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(Options(), {}).server = "x"  # type: ignore[misc]
     assert all(seconds > 0 for seconds in dataclasses.asdict(Waits()).values())
+
+
+def test_what_an_operator_may_turn() -> None:
+    plain = load(Options(), {})
+    assert (plain.waits.patience, plain.interrupt_on_exit, plain.allow_always) == (
+        None,
+        True,
+        False,
+    )
+    environ = {
+        "OPENCODE_ACP_QUEUE_PATIENCE": "2.5",
+        "OPENCODE_ACP_ON_CLIENT_EXIT": "detach",
+        "OPENCODE_ACP_ALLOW_ALWAYS": "yes",
+    }
+    turned = load(Options(), environ)
+    assert (turned.waits.patience, turned.interrupt_on_exit, turned.allow_always) == (
+        2.5,
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENCODE_ACP_QUEUE_PATIENCE", "soon"),
+        ("OPENCODE_ACP_QUEUE_PATIENCE", "-1"),
+        ("OPENCODE_ACP_QUEUE_PATIENCE", "inf"),
+        ("OPENCODE_ACP_QUEUE_PATIENCE", "nan"),
+        ("OPENCODE_ACP_ON_CLIENT_EXIT", "stay"),
+        ("OPENCODE_ACP_ALLOW_ALWAYS", "1"),
+    ],
+)
+def test_a_setting_without_a_meaning_is_refused(name: str, value: str) -> None:
+    with pytest.raises(SettingError, match=name):
+        load(Options(), {name: value})

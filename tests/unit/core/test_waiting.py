@@ -134,3 +134,11 @@ def test_a_turn_admitted_after_the_reads_is_looked_after_soon() -> None:
     drive.snapshot(row("user", A), text_row("msg_1"), active=True, judged=judged)
     assert "parked" in drive.timers
     assert B in drive.core.turn_ids
+
+
+def test_a_prompt_that_waited_long_enough_joins_the_running_turn() -> None:
+    drive = Drive()
+    drive.admit(A)
+    assert of(drive.fire(f"patience:{A}"), v.Wake) == [v.Wake(A, requeue=False)]
+    drive.deliver(A)
+    assert drive.step(v.Fired(f"patience:{A}")) == []
