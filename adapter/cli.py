@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ from adapter.acp.descriptors import reserve_stdout
 from adapter.acp.hello import greet
 from adapter.flags import HELP, UsageError, parse_flags
 from adapter.options import Opening
+from adapter.start import START_ERRORS, read_start
 from contract.version import VERSION
 
 
@@ -27,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         options = parse_flags(arguments)
-    except UsageError as error:
+        start = read_start(options, os.environ)
+    except (UsageError, *START_ERRORS) as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return 2
     sink = reserve_stdout()
@@ -38,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from adapter.run import run_stdio
 
         client, pending = greeting
-        return run_stdio(options, Opening(client, pending, source=0, sink=sink))
+        run_stdio(options, start, Opening(client, pending, source=0, sink=sink))
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from adapter.options import Options
+from adapter.start import DEFAULT_SERVER, Start, read_start
 from adapter.upstream.catalogue import CatalogueSettings
-from adapter.upstream.credentials import Credential, find_credential, server_url
+from adapter.upstream.credentials import Credential
 from adapter.upstream.feed import FeedSettings
 from adapter.upstream.transport import ServerSettings
-
-DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
-SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
-PATIENCE_VARIABLE: Final = "OPENCODE_ACP_QUEUE_PATIENCE"
-EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
-ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +74,17 @@ class Settings:
     """Sessions open on one connection."""
 
 
-class SettingError(ValueError):
-    """A setting of the environment has no meaning; the message is one sentence for the user."""
-
-
 def load(options: Options, environ: Mapping[str, str]) -> Settings:
-    """The settings of this process.
+    """The settings of this process. Raises one of `adapter.start.START_ERRORS`."""
+    return settings(read_start(options, environ))
 
-    Raises `CredentialError`, `UrlError` or `SettingError` with one sentence for a start that
-    cannot work.
-    """
-    url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
-    patience = environ.get(PATIENCE_VARIABLE)
+
+def settings(start: Start) -> Settings:
+    """The settings of a start that can work."""
     return Settings(
-        server=server_url(url),
-        credential=find_credential(options.password_file, environ),
-        waits=Waits(patience=_seconds(PATIENCE_VARIABLE, patience) if patience else None),
-        interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
-        allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
+        server=start.server,
+        credential=start.credential,
+        waits=Waits(patience=start.queue_patience),
+        interrupt_on_exit=start.interrupt_on_exit,
+        allow_always=start.allow_always,
     )
-
-
-def _choice(environ: Mapping[str, str], name: str, words: tuple[str, str]) -> str:
-    """One of two words; the first is the default."""
-    value = environ.get(name) or words[0]
-    if value not in words:
-        raise SettingError(f"{name} takes {words[0]} or {words[1]}.")
-    return value
-
-
-def _seconds(name: str, value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise SettingError(f"{name} takes a number of seconds above 0.")
-    return seconds

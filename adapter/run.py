@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from typing import NoReturn
 
 import uvloop
 
@@ -17,7 +18,7 @@ from adapter.acp.stdio import StdioTransport
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
 from adapter.options import Opening, Options
-from adapter.upstream.credentials import CredentialError, UrlError
+from adapter.start import Start
 from adapter.upstream.gasp import last_gasp
 
 
@@ -28,8 +29,8 @@ class MonotonicClock:
         return time.monotonic()
 
 
-def run_stdio(options: Options, opening: Opening) -> int:
-    """Serve the client until it leaves; the exit code (2: a start that cannot work)."""
+def run_stdio(options: Options, start: Start, opening: Opening) -> NoReturn:
+    """Serve the client until it leaves, and end the process with 0."""
     logging.basicConfig(
         level=options.log_level.upper(),
         stream=sys.stderr,
@@ -37,12 +38,7 @@ def run_stdio(options: Options, opening: Opening) -> int:
     )
     # One line for each request tells nothing that the adapter's own lines do not.
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    try:
-        settings = config.load(options, os.environ)
-    except (CredentialError, UrlError, config.SettingError) as error:
-        sys.stderr.write(f"opencode-acp: {error}\n")
-        return 2
-    uvloop.run(serve(settings, opening))
+    uvloop.run(serve(config.settings(start), opening))
     # Whoever waits for the exit waits for nothing of value: everything is written.
     sys.stderr.flush()
     os._exit(0)

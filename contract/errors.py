@@ -95,10 +95,17 @@ def session_gone(session_id: str) -> AcpError:
     )
 
 
-def auth_required() -> AcpError:
-    """-32000 in words that acpx maps to AUTH_REQUIRED."""
+def auth_required(source: str | None) -> AcpError:
+    """-32000 in words that acpx maps to AUTH_REQUIRED; `source` is where the password came from."""
+    if source is None:
+        return AcpError(
+            Code.AUTH_REQUIRED,
+            "authentication required: the OpenCode server wants a password and the adapter was "
+            "given none; name a file by --password-file or OPENCODE_ACP_PASSWORD_FILE, or set "
+            "OPENCODE_SERVER_PASSWORD.",
+        )
     return AcpError(
         Code.AUTH_REQUIRED,
-        "authentication required: the OpenCode server refused the password; set "
-        "OPENCODE_ACP_PASSWORD_FILE or OPENCODE_SERVER_PASSWORD for the adapter.",
+        f"authentication required: the OpenCode server refused the password of {source}; "
+        "correct it there.",
     )

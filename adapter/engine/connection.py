@@ -147,7 +147,7 @@ class Connection:
         try:
             return await method(call)
         except UpstreamError as error:
-            raise as_acp_error(error, self._engine.settings.server) from error
+            raise as_acp_error(error, self._engine.settings) from error
 
     def notification(self, method: str, params: Json) -> None:
         """`session/cancel`; every other notification is ignored (ACP)."""

@@ -40,7 +40,8 @@ class Submission:
     ) -> Posted:
         """The admission, within the deadlines of rule 2; UNCLEAR when they pass."""
         if not await self.feed.ready(self.settings.feed_ready):
-            return Posted(turn_id, Admission.UNREACHED, "the OpenCode server cannot be reached")
+            where = f"the OpenCode server at {self.settings.server} cannot be reached"
+            return Posted(turn_id, Admission.UNREACHED, where)
         if cancelled():
             return Posted(turn_id, Admission.UNREACHED, "the turn was cancelled")
         doubt = False

@@ -7,6 +7,7 @@ source: a wrong file must not end in a request without or with another password.
 from __future__ import annotations
 
 import base64
+import errno
 import ipaddress
 import os
 import stat
@@ -50,7 +51,7 @@ def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Cr
     """
     path = password_file or environ.get(FILE_VARIABLE)
     if path:
-        return Credential(_read(path), source="file")
+        return Credential(_read(path), source=f"the file {path}")
     for name in PASSWORD_VARIABLES:
         password = environ.get(name)
         if password:
@@ -64,6 +65,10 @@ def _read(path: str) -> str:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         handle = os.open(path, flags)
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            raise CredentialError(
+                f"The password file {path} is a symbolic link: name the file itself."
+            ) from error
         reason = error.strerror if isinstance(error, OSError) else "no valid path"
         raise CredentialError(f"The password file {path} cannot be opened: {reason}.") from error
     try:
@@ -123,10 +128,7 @@ def server_url(text: str, *, allow_remote: bool = False) -> str:
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise UrlError("The server address must have no path, query or fragment.")
     if not _is_loopback(host) and not (allow_remote and parts.scheme == "https"):
-        raise UrlError(
-            f"The server address must be on this machine's loopback, and {host} is not; "
-            "other hosts need https and the setting that allows them."
-        )
+        raise UrlError(f"The server address must be on this machine's loopback, and {host} is not.")
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}" + (f":{port}" if port is not None else "")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from adapter.config import DEFAULT_SERVER, SettingError, Settings, Waits, load
+from adapter.config import Settings, Waits, load
 from adapter.options import Options
+from adapter.start import DEFAULT_SERVER, SettingError
 from adapter.upstream.credentials import CredentialError, UrlError
 
 SECRET = "s3cret-pa55word"

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from adapter.config import SERVER_VARIABLE
 from adapter.core.values import Stop
 from adapter.flags import HELP
+from adapter.start import ALWAYS_VARIABLE, EXIT_VARIABLE, PATIENCE_VARIABLE, SERVER_VARIABLE
 from adapter.upstream.credentials import FILE_VARIABLE, PASSWORD_VARIABLES
 from contract.errors import Code
 from stubs.parts import ROOT
@@ -86,7 +86,17 @@ def test_every_reason_that_is_given_is_explained() -> None:
 def test_every_flag_and_variable_is_in_the_readme() -> None:
     text = read(ROOT / "README.md")
     flags = set(re.findall(r"--[a-z-]+", HELP))
-    names = {SERVER_VARIABLE, FILE_VARIABLE, *PASSWORD_VARIABLES}
+    names = {
+        SERVER_VARIABLE,
+        EXIT_VARIABLE,
+        PATIENCE_VARIABLE,
+        ALWAYS_VARIABLE,
+        EXIT_VARIABLE,
+        PATIENCE_VARIABLE,
+        ALWAYS_VARIABLE,
+        FILE_VARIABLE,
+        *PASSWORD_VARIABLES,
+    }
     assert {name for name in flags | names if f"`{name}" not in text} == set()
 
 

@@ -76,7 +76,7 @@ def test_an_unusable_file_is_never_skipped(tmp_path: Path) -> None:
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(password_file(tmp_path))
-    with pytest.raises(CredentialError, match="cannot be opened"):
+    with pytest.raises(CredentialError, match="symbolic link"):
         find_credential(str(link), {})
 
 
@@ -147,5 +147,5 @@ def test_a_password_in_the_address_is_refused_and_not_told(text: str) -> None:
 
 def test_a_remote_host_needs_https_and_the_setting() -> None:
     assert server_url("https://example.org:443", allow_remote=True) == "https://example.org:443"
-    with pytest.raises(UrlError, match="https"):
+    with pytest.raises(UrlError, match="loopback"):
         server_url("http://example.org", allow_remote=True)

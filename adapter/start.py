@@ -1,0 +1,75 @@
+"""What a start needs, read before anything is answered: a start that cannot work ends at once.
+
+A client shows what an agent says on stderr only when it ends before it has answered `initialize`
+(acpx facts, section 5), so this module imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from adapter.options import Options
+from adapter.upstream.credentials import (
+    Credential,
+    CredentialError,
+    UrlError,
+    find_credential,
+    server_url,
+)
+
+DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
+SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
+PATIENCE_VARIABLE: Final = "OPENCODE_ACP_QUEUE_PATIENCE"
+EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
+ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
+
+
+class SettingError(Exception):
+    """A setting of the environment has no meaning. `str()` is one sentence."""
+
+
+START_ERRORS: Final = (CredentialError, UrlError, SettingError)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the server is, how to prove who we are, and what the operator has turned."""
+
+    server: str = DEFAULT_SERVER
+    credential: Credential | None = None
+    queue_patience: float | None = None
+    interrupt_on_exit: bool = True
+    allow_always: bool = False
+
+
+def read_start(options: Options, environ: Mapping[str, str]) -> Start:
+    """Flags over environment over defaults. Raises one of `START_ERRORS`."""
+    url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
+    patience = environ.get(PATIENCE_VARIABLE)
+    return Start(
+        server=server_url(url),
+        credential=find_credential(options.password_file, environ),
+        queue_patience=_seconds(PATIENCE_VARIABLE, patience) if patience else None,
+        interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
+        allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
+    )
+
+
+def _choice(environ: Mapping[str, str], name: str, words: tuple[str, str]) -> str:
+    """One of two words; the first is the default."""
+    value = environ.get(name) or words[0]
+    if value not in words:
+        raise SettingError(f"{name} takes {words[0]} or {words[1]}.")
+    return value
+
+
+def _seconds(name: str, value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise SettingError(f"{name} takes a number of seconds above 0.")
+    return seconds
