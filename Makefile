@@ -32,8 +32,9 @@ dev: $(DEV)
 run: $(RUNTIME) $(if $(REAL),$(REAL_PARTS))
 	$(BIN)/python -m stubs.demo
 
+# Two processes: the tests wait for servers and clients half of their time.
 test: $(DEV) $(REAL_PARTS) lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 unit: $(DEV)
 	$(BIN)/pytest tests/unit

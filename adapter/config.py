@@ -64,7 +64,7 @@ class Settings:
     exit_post: float = 1.2
     """A POST in flight holds the exit at most this long."""
     exit_event: float = 0.06
-    exit_reads: float = 0.5
+    exit_reads: float = 1.2
     """An event that is due holds it at most so long, and reads in its place at most so long."""
     interrupt_on_exit: bool = True
     """`on_client_exit = interrupt`: a client that leaves stops its own turns."""

@@ -92,6 +92,7 @@ class Proxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._feeds: set[asyncio.Future[Cut]] = set()
+        self._sent: set[asyncio.Task[web.StreamResponse]] = set()
         self._port = 0
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_route("*", "/{tail:.*}", self._handle)
@@ -119,6 +120,10 @@ class Proxy:
     async def __aexit__(self, *_: object) -> None:
         self._flowing.set()
         await self._runner.cleanup()
+        for sent in self._sent:
+            sent.cancel()
+        if self._sent:
+            await asyncio.wait(self._sent)
         if self._session is not None:
             await self._session.close()
 
@@ -174,6 +179,24 @@ class Proxy:
             self.url = f"http://127.0.0.1:{self._port}"
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        """Reads end with their client; what was sent is passed on although its sender is gone.
+
+        So does a server without a proxy (OpenCode facts, later experiments 14).
+        """
+        if request.method == "GET":
+            return await self._serve(request)
+        sent = asyncio.create_task(self._serve(request))
+        self._sent.add(sent)
+        sent.add_done_callback(self._passed_on)
+        return await asyncio.shield(sent)
+
+    def _passed_on(self, sent: asyncio.Task[web.StreamResponse]) -> None:
+        self._sent.discard(sent)
+        if not sent.cancelled():
+            # That the answer found nobody is no fault; asked, so that nobody is told of it.
+            sent.exception()
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(f"{request.method} {request.path}")
         taken = (rule for rule in self.rules if rule.take(request.method, request.path))
         rule = next(taken, Rule(""))
