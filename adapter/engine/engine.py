@@ -63,7 +63,6 @@ class Engine:
             follow=self._follow,
             context_size=self._context_size,
         )
-        self._sleep = sleep
         self._hubs: dict[str, Hub] = {}
         # Every followed session, root or descendant, to its root.
         self._roots: dict[str, str] = {}
@@ -223,7 +222,7 @@ class Engine:
             except Exception:
                 logger.exception("an event could not be taken")
             self.lost("the adapter failed at an event")
-            await self._sleep(FAULT_PAUSE)
+            await self.sleep(FAULT_PAUSE)
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
