@@ -40,6 +40,8 @@ class Waits:
     """Rule 16: how long an ask without a turn of ours is left to other front ends."""
     patience: float | None = None
     """Rule 4, `queue_patience`: a prompt that waits so long joins the running turn; None: never."""
+    longest: float | None = None
+    """Rule 7, `prompt.max_seconds`: a turn that runs so long is stopped; None: never."""
     reply: float = 2.0
     """Before the answer to an ask is sent again that did not reach the server."""
     loose: float = 2.0
@@ -84,7 +86,7 @@ def settings(start: Start) -> Settings:
     return Settings(
         server=start.server,
         credential=start.credential,
-        waits=Waits(patience=start.queue_patience),
+        waits=Waits(patience=start.queue_patience, longest=start.prompt_seconds),
         interrupt_on_exit=start.interrupt_on_exit,
         allow_always=start.allow_always,
     )

@@ -22,6 +22,7 @@ from adapter.upstream.credentials import (
 DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
 SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
 PATIENCE_VARIABLE: Final = "OPENCODE_ACP_QUEUE_PATIENCE"
+LONGEST_VARIABLE: Final = "OPENCODE_ACP_PROMPT_SECONDS"
 EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
 ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
 
@@ -40,6 +41,7 @@ class Start:
     server: str = DEFAULT_SERVER
     credential: Credential | None = None
     queue_patience: float | None = None
+    prompt_seconds: float | None = None
     interrupt_on_exit: bool = True
     allow_always: bool = False
 
@@ -47,11 +49,11 @@ class Start:
 def read_start(options: Options, environ: Mapping[str, str]) -> Start:
     """Flags over environment over defaults. Raises one of `START_ERRORS`."""
     url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
-    patience = environ.get(PATIENCE_VARIABLE)
     return Start(
         server=server_url(url),
         credential=find_credential(options.password_file, environ),
-        queue_patience=_seconds(PATIENCE_VARIABLE, patience) if patience else None,
+        queue_patience=_seconds(environ, PATIENCE_VARIABLE),
+        prompt_seconds=_seconds(environ, LONGEST_VARIABLE),
         interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
         allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
     )
@@ -65,7 +67,11 @@ def _choice(environ: Mapping[str, str], name: str, words: tuple[str, str]) -> st
     return value
 
 
-def _seconds(name: str, value: str) -> float:
+def _seconds(environ: Mapping[str, str], name: str) -> float | None:
+    """Seconds above 0; None when it is not set."""
+    value = environ.get(name)
+    if not value:
+        return None
     try:
         seconds = float(value)
     except ValueError:

@@ -136,7 +136,7 @@ def begin(state: SessionState, turn: Turn, *, sharing: bool) -> list[Output]:
     if sharing:
         for key in state.running:
             state.turns[key].shared = True
-    return [Arm("quiet", "quiet")]
+    return [Arm("quiet", "quiet"), Arm(f"longest:{turn.id}", "longest")]
 
 
 def withdrawn(state: SessionState, inbox_id: str) -> list[Output]:

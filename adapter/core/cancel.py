@@ -47,6 +47,15 @@ def asked(state: SessionState, owner: int) -> list[Output]:
             return out + stop(state, turn)
 
 
+def overtime(state: SessionState, turn_id: str) -> list[Output]:
+    """`prompt.max_seconds` is over (rule 7): stopped as by a cancel, and answered as a limit."""
+    turn = state.turns.get(turn_id)
+    if turn is None or turn.cancel is not CancelStep.NONE:
+        return []
+    turn.overtime = True
+    return asked(state, turn.owner)
+
+
 def withdraw(turn: Turn) -> list[Output]:
     """Take an undelivered turn out of the inbox; the event tells whether that worked."""
     turn.cancel = CancelStep.WITHDRAWING

@@ -206,6 +206,8 @@ class SessionCore:
             case "cancel":
                 turn = state.turns.get(key)
                 return cancel.overdue(state, turn) if turn else []
+            case "longest":
+                return cancel.overtime(state, key)
             case "patience":
                 return waiting.promote(state, key)
             case "parked" | "ahead" | "watch":

@@ -8,6 +8,7 @@ server has not confirmed outlives it (`loose`), until its end is seen.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from adapter.core.state import AskStep, CancelStep, Foreign, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
@@ -22,6 +23,11 @@ from adapter.core.values import (
 )
 from contract.errors import Code, say
 
+OVERTIME: Final = (
+    "The turn ran longer than the operator allows and was stopped. Look at what it did before you "
+    "prompt again."
+)
+
 
 def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
     """Remove the turn and answer it. Nothing happens for a turn that is settled already.
@@ -30,6 +36,8 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
     """
     if state.turns.get(turn.id) is not turn:
         return []
+    if turn.overtime and outcome.stop is Stop.CANCELLED:
+        outcome = failed(turn, Code.LIMIT, OVERTIME, "max_seconds")
     out: list[Output] = []
     owned = frozenset(key for key, message in state.messages.items() if message.turn_id == turn.id)
     successor = _successor(state, turn)
@@ -74,6 +82,7 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
     out.append(Disarm(f"cancel:{turn.id}"))
     out.append(Disarm(f"ahead:{turn.id}"))
     out.append(Disarm(f"patience:{turn.id}"))
+    out.append(Disarm(f"longest:{turn.id}"))
     if not state.turns:
         out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost"))
     out.append(Settled(turn.owner, outcome))

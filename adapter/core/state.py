@@ -88,6 +88,7 @@ class Turn:
     steered: bool = False
     waits_for: str = ""
     mark: CancelMark | None = None
+    overtime: bool = False
 
     @property
     def cancel_asked(self) -> bool:

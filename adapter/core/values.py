@@ -25,6 +25,7 @@ Wait = Literal[
     "lost_last",
     "ahead",
     "patience",
+    "longest",
     "unattended",
     "reply",
     "loose",

@@ -124,7 +124,7 @@ def test_settings_cannot_be_changed_and_every_wait_is_positive() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(Options(), {}).server = "x"  # type: ignore[misc]
     waits = dataclasses.asdict(Waits())
-    assert waits.pop("patience") is None
+    assert (waits.pop("patience"), waits.pop("longest")) == (None, None)
     assert all(seconds > 0 for seconds in waits.values())
 
 
@@ -135,11 +135,12 @@ def test_what_an_operator_may_turn() -> None:
     assert not plain.allow_always
     environ = {
         "OPENCODE_ACP_QUEUE_PATIENCE": "2.5",
+        "OPENCODE_ACP_PROMPT_SECONDS": "60",
         "OPENCODE_ACP_ON_CLIENT_EXIT": "detach",
         "OPENCODE_ACP_ALLOW_ALWAYS": "yes",
     }
     turned = load(Options(), environ)
-    assert turned.waits.patience == 2.5
+    assert (turned.waits.patience, turned.waits.longest) == (2.5, 60)
     assert turned.allow_always
     assert not turned.interrupt_on_exit
 

@@ -11,7 +11,13 @@ import pytest
 
 from adapter.core.values import Stop
 from adapter.flags import HELP
-from adapter.start import ALWAYS_VARIABLE, EXIT_VARIABLE, PATIENCE_VARIABLE, SERVER_VARIABLE
+from adapter.start import (
+    ALWAYS_VARIABLE,
+    EXIT_VARIABLE,
+    LONGEST_VARIABLE,
+    PATIENCE_VARIABLE,
+    SERVER_VARIABLE,
+)
 from adapter.upstream.credentials import FILE_VARIABLE, PASSWORD_VARIABLES
 from contract.errors import Code
 from stubs.parts import ROOT
@@ -87,6 +93,7 @@ def test_every_flag_and_variable_is_in_the_readme() -> None:
     text = read(ROOT / "README.md")
     flags = set(re.findall(r"--[a-z-]+", HELP))
     names = {
+        LONGEST_VARIABLE,
         SERVER_VARIABLE,
         EXIT_VARIABLE,
         PATIENCE_VARIABLE,

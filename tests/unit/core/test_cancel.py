@@ -361,3 +361,15 @@ def test_a_cancel_that_outlived_its_turn_is_sent_once_for_a_delivery_in_the_buff
     out = drive.snapshot(row("user", A), active=True, buffer=[delivered])
     assert len(of(out, v.Interrupt)) == 1
     assert of(out, v.Withdraw) == []
+
+
+def test_a_turn_that_runs_longer_than_allowed_is_stopped_and_fails_as_a_limit() -> None:
+    drive = Drive()
+    drive.run(A)
+    assert of(drive.fire(f"longest:{A}"), v.Interrupt) == [v.Interrupt(A)]
+    drive.hear("execution.interrupted", reason="user")
+    assert drive.code(A) == Code.LIMIT
+    drive.run(B)
+    drive.ended("msg_2")
+    assert drive.stop(B) is Stop.END_TURN
+    assert drive.step(v.Fired(f"longest:{B}")) == []
