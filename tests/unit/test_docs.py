@@ -93,13 +93,10 @@ def test_every_flag_and_variable_is_in_the_readme() -> None:
     text = read(ROOT / "README.md")
     flags = set(re.findall(r"--[a-z-]+", HELP))
     names = {
-        LONGEST_VARIABLE,
         SERVER_VARIABLE,
         EXIT_VARIABLE,
         PATIENCE_VARIABLE,
-        ALWAYS_VARIABLE,
-        EXIT_VARIABLE,
-        PATIENCE_VARIABLE,
+        LONGEST_VARIABLE,
         ALWAYS_VARIABLE,
         FILE_VARIABLE,
         *PASSWORD_VARIABLES,
