@@ -30,7 +30,11 @@ from adapter.core.waiting import look
 def asked(state: SessionState, owner: int) -> list[Output]:
     """The owner cancels its turn; a no-op without one, and the second time."""
     turn = state.of_owner(owner)
-    if turn is None or turn.cancel is not CancelStep.NONE:
+    if turn is None:
+        return []
+    if turn.cancel is not CancelStep.NONE:
+        # A client that cancels a turn that is stopped for its length is answered as it asked.
+        turn.overtime = False
         return []
     turn.cancel = CancelStep.ASKED
     out: list[Output] = [Arm(f"cancel:{turn.id}", "cancel")]

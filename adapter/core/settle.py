@@ -24,8 +24,8 @@ from adapter.core.values import (
 from contract.errors import Code, say
 
 OVERTIME: Final = (
-    "The turn ran longer than the operator allows and was stopped. Look at what it did before you "
-    "prompt again."
+    "The turn ran longer than the operator allows, so that its stop was asked for. Look at what it "
+    "did before you prompt again."
 )
 
 

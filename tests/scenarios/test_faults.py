@@ -316,15 +316,19 @@ async def test_a_queued_prompt_outlives_the_server(own_stage: Stage) -> None:
 
 
 async def test_a_turn_that_ended_while_nobody_listened_is_whole(own_stage: Stage) -> None:
-    """The stub alone can finish a turn while it is down."""
-    if not isinstance(own_stage.backend, StubBackend):
-        return
-    agent = await own_stage.agent()
-    session = await agent.new_session(own_stage.project())
+    """The stub finishes the turn while it is down; the real one while it cannot be reached."""
+    agent, proxy, session = await through_proxy(own_stage)
+    front = await own_stage.front_end()
     async with prompting(agent, session, "@@text 40 20@@") as prompt:
         await saw_text(agent, session, "w3 ")
-        await own_stage.backend.stub.restart("finished")
-        assert (await prompt)["stopReason"] == "end_turn"
+        if isinstance(own_stage.backend, StubBackend):
+            await own_stage.backend.stub.restart("finished")
+        else:
+            await proxy.refuse()
+            await front.until_idle(session)
+            await proxy.accept()
+        result = await prompt
+    assert (result["stopReason"], audit(result)["gaps"]) == ("end_turn", 1)
     assert agent.transcript(session).text() == words(40)
 
 

@@ -373,3 +373,12 @@ def test_a_turn_that_runs_longer_than_allowed_is_stopped_and_fails_as_a_limit() 
     drive.ended("msg_2")
     assert drive.stop(B) is Stop.END_TURN
     assert drive.step(v.Fired(f"longest:{B}")) == []
+
+
+def test_a_client_that_cancels_a_turn_in_overtime_is_answered_as_it_asked() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.fire(f"longest:{A}")
+    assert drive.step(v.Cancel(1)) == []
+    drive.hear("execution.interrupted", reason="user")
+    assert drive.stop(A) is Stop.CANCELLED
