@@ -8,34 +8,24 @@ refusing them, hence the comparison with what it read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
 import acp.schema as sdk
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from stubs.parts import acp_schema
+from tests.support import schema
 
 Json = dict[str, Any]
 
 ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
-# Of the results only what their method names is looked at.
-RESULTS: Final[Mapping[str, str]] = {
-    "initialize": "InitializeResponse",
-    "session/new": "NewSessionResponse",
-    "session/resume": "ResumeSessionResponse",
-    "session/close": "CloseSessionResponse",
-    "session/prompt": "PromptResponse",
-    "session/set_mode": "SetSessionModeResponse",
-    "session/set_config_option": "SetSessionConfigOptionResponse",
-}
-PARAMS: Final[Mapping[str, str]] = {
-    "session/update": "SessionNotification",
-    "session/request_permission": "RequestPermissionRequest",
-    "$/cancel_request": "CancelRequestNotification",
-}
+# What stands on the wire although only the unstable schema has it: fields of stable definitions.
+# Of whole definitions the unstable schema is asked where the stable one has none.
+UNSTABLE_IN_USE: Final = frozenset(
+    {"InitializeResponse.agentCapabilities.sessionCapabilities.fork"}
+)
 # agent-client-protocol 0.12.1 is older than the schema: it refuses these updates, and of a tool
 # call it drops `name`.
 NEWER_UPDATES: Final = frozenset({"notice", "compaction_update", "compaction_summary_chunk"})
@@ -51,9 +41,24 @@ class Oracle:
         self._methods: dict[str, str] = {}
 
     @cached_property
-    def _schema(self) -> Json:
-        schema: Json = json.loads((acp_schema() / "schema.json").read_text(encoding="utf-8"))
-        return schema
+    def _stable(self) -> Shapes:
+        return Shapes(schema.definitions(stable=True))
+
+    @cached_property
+    def _unstable(self) -> Shapes:
+        return Shapes(schema.definitions(stable=False))
+
+    @cached_property
+    def _results(self) -> dict[str, str | None]:
+        """What answers each request of the client, by its method."""
+        asked = schema.methods("agent", stable=False)
+        return {name: method.result for name, method in asked.items()}
+
+    @cached_property
+    def _params(self) -> dict[str, str]:
+        """What each method holds that the agent sends."""
+        sent = schema.methods("client", stable=False) | schema.methods("protocol", stable=False)
+        return {name: method.params for name, method in sent.items()}
 
     def sent(self, message: Json) -> None:
         """A message of the client: its requests say what the answers must be."""
@@ -78,24 +83,41 @@ class Oracle:
         if "error" in message:
             self._check(message, "Error", message["error"])
         elif "result" in message:
-            self._check(message, RESULTS.get(method, ""), message["result"])
+            self._check(message, self._results.get(method), message["result"])
         else:
-            self._check(message, PARAMS.get(message.get("method", ""), ""), message.get("params"))
+            self._check(message, self._params.get(message.get("method", "")), message.get("params"))
 
-    def _check(self, message: Json, name: str, value: Any) -> None:
-        if not name:
+    def _check(self, message: Json, name: str | None, value: Any) -> None:
+        if name is None:
             self._fault(message, "nothing that ACP knows")
             return
-        shape = {"$ref": f"#/$defs/{name}"}
-        for error in self._validator(shape).iter_errors(value):
-            self._fault(message, f"{name}: {error.json_path}: {error.message[:200]}")
-        for path in self._unknown(shape, value, name):
-            self._fault(message, f"unknown key {path}")
+        shapes = self._stable if name in self._stable.definitions else self._unstable
+        for fault in shapes.faults(name, value):
+            self._fault(message, fault)
         for fault in _round_trip(name, value):
             self._fault(message, f"{name}: {fault}")
 
+    def _fault(self, message: Json, sentence: str) -> None:
+        self.faults.append(f"{sentence} in {json.dumps(message)[:500]}")
+
+
+class Shapes:
+    """Values held against the definitions of one schema."""
+
+    def __init__(self, definitions: Json) -> None:
+        self.definitions = definitions
+
+    def faults(self, name: str, value: Any) -> Iterator[str]:
+        """One sentence for each way in which the value is not what is defined under that name."""
+        shape = {"$ref": f"#/$defs/{name}"}
+        for error in self._validator(shape).iter_errors(value):
+            yield f"{name}: {error.json_path}: {error.message[:200]}"
+        for path in self._unknown(shape, value, name):
+            if path not in UNSTABLE_IN_USE:
+                yield f"unknown key {path}"
+
     def _validator(self, shape: Json) -> Draft202012Validator:
-        return Draft202012Validator({**shape, "$defs": self._schema["$defs"]})
+        return Draft202012Validator({**shape, "$defs": self.definitions})
 
     def _unknown(self, shape: Json, value: Any, path: str) -> Iterator[str]:
         """The keys below `value` that no applicable part of its shape names."""
@@ -122,15 +144,12 @@ class Oracle:
         yield shape
         if "$ref" in shape:
             name = shape["$ref"].removeprefix("#/$defs/")
-            yield from self._parts(self._schema["$defs"][name], value)
+            yield from self._parts(self.definitions[name], value)
         for part in shape.get("allOf", ()):
             yield from self._parts(part, value)
         for part in (*shape.get("oneOf", ()), *shape.get("anyOf", ())):
             if self._validator(part).is_valid(value):
                 yield from self._parts(part, value)
-
-    def _fault(self, message: Json, sentence: str) -> None:
-        self.faults.append(f"{sentence} in {json.dumps(message)[:500]}")
 
 
 def _object(line: bytes) -> Json | None:
@@ -146,18 +165,20 @@ def _object(line: bytes) -> Json | None:
 def _round_trip(name: str, value: Any) -> Iterator[str]:
     """What the Python SDK reads out of the value is the value, null members apart."""
     model = getattr(sdk, name, None)
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+    if model is None:
         yield f"the SDK has no {name}"
         return
     wanted = _older(name, value)
     if wanted is None:
         return
+    # An adapter, since some of its models are unions of others.
+    models: TypeAdapter[Any] = TypeAdapter(model)
     try:
-        read = model.model_validate(wanted)
+        read = models.validate_python(wanted)
     except ValidationError as error:
         yield f"the SDK refuses it: {str(error)[:300]}"
         return
-    back = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    back = models.dump_python(read, mode="json", by_alias=True, exclude_unset=True)
     if back != wanted:
         yield f"the SDK reads {json.dumps(back)[:400]}"
 
