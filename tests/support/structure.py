@@ -159,6 +159,18 @@ def v1_strings(tree: ast.Module) -> list[str]:
     ]
 
 
+def strings(tree: ast.Module) -> set[str]:
+    """The string constants, docstrings apart."""
+    skipped = {id(node) for node in _docstrings(tree)}
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in skipped
+    }
+
+
 def _started(tree: ast.Module) -> Iterator[ast.AST]:
     """The nodes that run while the module is imported, what only a type checker sees apart."""
     waiting: list[ast.AST] = list(tree.body)
