@@ -159,6 +159,21 @@ class Agent(Shape):
     hidden: bool = False
 
 
+class Command(Shape):
+    """`GET /api/command`: the template stays with the server."""
+
+    name: str
+    description: str | None = None
+
+
+class Skill(Shape):
+    """`GET /api/skill`."""
+
+    id: str
+    name: str = ""
+    description: str | None = None
+
+
 def _part(raw: object) -> Part:
     if not isinstance(raw, dict):
         return OtherPart(type="unknown")
@@ -191,7 +206,7 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
 
 
 __all__ = [
-    "Agent", "AnyRow", "AssistantRow", "IdleRow", "InboxItem", "Info", "Model", "Part",
-    "ReasoningPart", "Row", "Session", "TextPart", "ToolPart", "ToolState", "UserRow",
+    "Agent", "AnyRow", "AssistantRow", "Command", "IdleRow", "InboxItem", "Info", "Model", "Part",
+    "ReasoningPart", "Row", "Session", "Skill", "TextPart", "ToolPart", "ToolState", "UserRow",
     "ValidationError", "parse_row",
 ]  # fmt: skip

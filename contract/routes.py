@@ -70,6 +70,8 @@ FORM_REPLY: Final = _need(
 AGENTS: Final = _need("GET", "/api/agent", "the mode choices of a directory")
 MODELS: Final = _need("GET", "/api/model", "the model and effort choices of a directory")
 MODEL_DEFAULT: Final = _need("GET", "/api/model/default", "the model of a session without choice")
+COMMANDS: Final = _use("GET", "/api/command", "the slash commands of a directory")
+SKILLS: Final = _use("GET", "/api/skill", "the skills of a directory, as slash commands")
 AGENT_SET: Final = _need("POST", f"{_S}/agent", "session/set_mode, and the mode choice")
 MODEL_SET: Final = _need("POST", f"{_S}/model", "the model and the effort choice")
 
@@ -81,7 +83,7 @@ USED: Final = (
     SESSION_CREATE, SESSION_GET, SESSION_LIST, ACTIVE,
     PROMPT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
     PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY,
-    AGENTS, MODELS, MODEL_DEFAULT, AGENT_SET, MODEL_SET,
+    AGENTS, MODELS, MODEL_DEFAULT, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
 )  # fmt: skip
 
 
@@ -115,8 +117,6 @@ UNUSED: Final = (
         f"POST {_S}/fork",
         f"POST {_S}/compact",
         f"POST {_S}/command",
-        "GET /api/command",
-        "GET /api/skill",
         "POST /api/experimental/session/{sessionID}/skill",
         f"GET {_S}/diff",
         f"POST {_S}/move",

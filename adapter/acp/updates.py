@@ -12,14 +12,15 @@ from typing import Final
 
 from adapter.acp import toolcalls
 from adapter.acp.bounded import Room, cut
+from adapter.acp.meta import META
 from adapter.core.values import Chunk, Notice, Outcome, Tool, Usage
 from contract.errors import AcpError
 
-META: Final = "opencode-acp"
 # Characters of one text chunk: JSON may need six bytes for one, and a line holds 1 MiB.
 CHUNK_CHARS: Final = 128 * 1024
 # Characters of a sentence, which may hold an error text of the server or of a provider.
 SENTENCE_CHARS: Final = 4096
+TITLE_CHARS: Final = 1024
 DETAIL_ROOM: Final = 64 * 1024
 
 Json = dict[str, object]
@@ -72,6 +73,26 @@ def notice(told: Notice, *, advertised: bool) -> Json:
             "_meta": {META: detail},
         }
     return {"sessionUpdate": "session_info_update", "_meta": {META: detail}}
+
+
+def config_options(options: list[Json]) -> Json:
+    """`config_option_update`: always the whole list."""
+    return {"sessionUpdate": "config_option_update", "configOptions": options}
+
+
+def current_mode(mode: str) -> Json:
+    """`current_mode_update`."""
+    return {"sessionUpdate": "current_mode_update", "currentModeId": mode}
+
+
+def available_commands(commands: list[Json]) -> Json:
+    """`available_commands_update`: always the whole list."""
+    return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+
+
+def title(text: str) -> Json:
+    """`session_info_update` with the title that the session now has."""
+    return {"sessionUpdate": "session_info_update", "title": cut(text, TITLE_CHARS)}
 
 
 def prompt_error(outcome: Outcome) -> AcpError:

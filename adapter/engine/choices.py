@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.engine.slash import available
 from adapter.upstream.catalogue import Catalogue
 from contract.errors import AcpError, invalid_params
 from contract.reads import Agent, Model
@@ -87,6 +88,10 @@ class Choices:
         if all(mode["id"] != current for mode in listed):
             listed.append({"id": current, "name": current})
         return {"currentModeId": current, "availableModes": listed}
+
+    def commands(self) -> list[Json]:
+        """The whole list of `availableCommands`."""
+        return available(self.catalogue)
 
     def change(self, config_id: str, value: str | bool) -> Change:
         """What a set means for the server; None when it is the current choice already.

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Protocol
 
+from adapter.acp.capabilities import Capabilities
 from adapter.core.values import Chunk
 
 Json = dict[str, object]
@@ -15,8 +16,8 @@ class Client(Protocol):
     """The client's end of a connection."""
 
     @property
-    def takes_notices(self) -> bool:
-        """Whether it advertised `session.notices`."""
+    def can(self) -> Capabilities:
+        """What it advertised."""
 
     def update(self, session_id: str, update: Json) -> None:
         """Send a `session/update`; queued in order, never refused."""
@@ -24,13 +25,17 @@ class Client(Protocol):
     def text(self, session_id: str, chunk: Chunk) -> None:
         """Send text; while the client does not read, only a reference to it is kept."""
 
-    def ask(self, params: Json) -> Awaitable[object]:
-        """`session/request_permission`; cancelling the wait withdraws the request."""
+    def ask(self, method: str, params: Json) -> Awaitable[object]:
+        """A request to the client, None without a result; cancelling the wait withdraws it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A session opened on a connection. `owner` is the engine's number for it."""
+    """A session opened on a connection. `owner` is the engine's number for it.
+
+    `ambient`: its client wants to see work that it did not prompt.
+    """
 
     owner: int
     client: Client
+    ambient: bool = False

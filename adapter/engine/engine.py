@@ -53,6 +53,7 @@ class Engine:
         self._services = Services(
             server=self.server,
             settings=settings,
+            catalogues=self.catalogues,
             offsets=self.offsets,
             submission=Submission(self.server, self.feed, settings, clock, sleep),
             clock=clock,
@@ -155,7 +156,7 @@ class Engine:
 
     def event(self, event: Event | CatalogueChanged) -> None:
         if isinstance(event, CatalogueChanged):
-            self.catalogues.invalidate(event.directory)
+            self._catalogue_changed(event.directory)
             return
         if isinstance(event, SessionCreated) and event.parent_id is not None:
             root = self._roots.get(event.parent_id)
@@ -164,6 +165,12 @@ class Engine:
         hub = self._hubs.get(self._roots.get(event.session_id, ""))
         if hub is not None:
             hub.hear(event)
+
+    def _catalogue_changed(self, directory: str | None) -> None:
+        self.catalogues.invalidate(directory)
+        for hub in self._hubs.values():
+            if directory in (None, hub.directory):
+                hub.choices.changed(settle=self.settings.catalogue.settle)
 
     def lost(self, reason: str) -> None:
         if not self._was_up:

@@ -10,20 +10,20 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 
-from adapter.acp import toolcalls, updates
+from adapter.acp import updates
 from adapter.acp.prompts import PromptContent
 from adapter.core import values as v
-from adapter.core.reconcile import newest_prompt
 from adapter.core.session import SessionCore
 from adapter.core.state import Phase
+from adapter.engine.asking import Asking
 from adapter.engine.client import Attachment
 from adapter.engine.effects import Effects
+from adapter.engine.leaving import stop_by_reads
+from adapter.engine.offers import Offers
 from adapter.engine.services import Services
 from adapter.engine.window import Window
-from adapter.upstream.errors import UpstreamError
-from contract.events import AgentSelected, Event, ModelSelected
+from contract.events import Event
 from contract.reads import Session
-from contract.shapes import ModelRef, PermissionAsk
 
 logger = logging.getLogger(__name__)
 
@@ -34,20 +34,16 @@ class Hub:
     def __init__(self, services: Services, session: Session, directory: str) -> None:
         self.session_id = session.id
         self.directory = directory
-        self.agent = session.agent
-        self.model: ModelRef | None = session.model
-        self._choices_seen = 0
         self.core = SessionCore(session.id, services.offsets, services.pid(), session.cost)
-        # Choices are read and set by one request at a time.
-        self.choosing = asyncio.Lock()
         self._rested = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
+        self.choices = Offers(services, session, directory, self._attachments)
         self._answers: dict[str, asyncio.Future[v.Outcome]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
         self._submitting: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._asking = Asking(services.settings, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, self.step)
         self._window = Window(services, self.session_id, directory, self.core, self.step)
 
@@ -59,6 +55,7 @@ class Hub:
     def detach(self, owner: int) -> bool:
         """Whether nobody has the session open any more."""
         self._attachments.pop(owner, None)
+        self.choices.forget(owner)
         return not self._attachments
 
     @property
@@ -79,8 +76,8 @@ class Hub:
         """End every task and timer of this session; turns must have settled before."""
         for timer in self._timers.values():
             timer.cancel()
-        tasks = {*self._tasks, *self._asking.values(), *self._submitting.values()}
-        tasks |= self._window.tasks
+        tasks = {*self._tasks, *self._submitting.values()}
+        tasks |= self._window.tasks | self._asking.tasks | self.choices.tasks
         for task in tasks:
             task.cancel()
         if tasks:
@@ -140,25 +137,8 @@ class Hub:
             if not isinstance(output, v.Interrupt | v.Withdraw):
                 self._perform(output)
         if interrupt and turn is not None and doubtful:
-            return await self._stop_by_reads(turn.id)
+            return await stop_by_reads(self._services, self.session_id, turn.id)
         return stops, withdrawals
-
-    async def _stop_by_reads(self, turn_id: str) -> tuple[list[str], list[str]]:
-        """What stops a turn of which events are missing: the rows say whether it is the newest.
-
-        An interrupt for anything else would stop somebody else's turn.
-        """
-        server = self._services.server
-        try:
-            async with asyncio.timeout(self._services.settings.exit_reads):
-                rows, _ = await server.rows_back_to(self.session_id, frozenset({turn_id}), 200)
-                active = self.session_id in await server.active()
-        except (UpstreamError, TimeoutError) as error:
-            logger.info("what became of %s could not be read: %s", turn_id, error)
-            return [], [turn_id]
-        if all(row.id != turn_id for row in rows):
-            return [], [turn_id]
-        return ([turn_id] if active and newest_prompt(rows) == turn_id else []), []
 
     def notify(self, told: v.Notice) -> None:
         """A notice to the attachment that `told` names."""
@@ -168,13 +148,8 @@ class Hub:
 
     def hear(self, event: Event) -> None:
         """An event of this session or of a descendant."""
-        match event:
-            case AgentSelected() if event.session_id == self.session_id:
-                self.chose_agent(event.agent)
-            case ModelSelected() if event.session_id == self.session_id:
-                self.chose_model(event.model)
-            case _:
-                pass
+        if event.session_id == self.session_id:
+            self.choices.hear(event)
         if not self._window.buffered(event):
             self.step(v.Heard(event))
 
@@ -184,34 +159,12 @@ class Hub:
 
     def feed_back(self) -> None:
         self.step(v.FeedBack())
-        self._spawn(self._refresh())
+        self._spawn(self.choices.refresh())
 
     def unauthorised(self) -> None:
         """The feed is refused with 401: no turn can be followed any further."""
         if self.core.turn_ids:
             self.step(v.Reconcile(v.Snapshot(state="unauthorised")))
-
-    # --- choices --------------------------------------------------------------------------
-
-    def chose_agent(self, agent: str) -> None:
-        """The session's agent, by an event or by a set that was accepted."""
-        self.agent = agent
-        self._choices_seen += 1
-
-    def chose_model(self, model: ModelRef) -> None:
-        self.model = model
-        self._choices_seen += 1
-
-    async def _refresh(self) -> None:
-        """Read what the gap may have changed (rule 18); a choice heard meanwhile is newer."""
-        seen = self._choices_seen
-        try:
-            session = await self._services.server.session(self.session_id)
-        except UpstreamError as error:
-            logger.info("the choices of %s could not be read: %s", self.session_id, error)
-            return
-        if seen == self._choices_seen:
-            self.agent, self.model = session.agent, session.model
 
     # --- the core -------------------------------------------------------------------------
 
@@ -244,18 +197,16 @@ class Hub:
             case v.Notice():
                 attachment = self._attachments.get(output.owner)
                 if attachment is not None:
-                    advertised = attachment.client.takes_notices
+                    advertised = attachment.client.can.notices
                     self._update(output.owner, updates.notice(output, advertised=advertised))
             case v.Usage():
                 size = self._services.context_size(self.directory, output.model)
                 if size is not None:
                     self._update(output.owner, updates.usage(output, size))
             case v.AskClient():
-                self._ask(output)
+                self._asking.show(output, self._attachments.get(output.owner))
             case v.WithdrawAsk(ask_id):
-                task = self._asking.pop(ask_id, None)
-                if task is not None:
-                    task.cancel()
+                self._asking.withdraw(ask_id)
             case v.Arm(timer, wait):
                 self._arm(timer, getattr(self._services.settings.waits, wait))
             case v.Disarm(timer):
@@ -301,53 +252,6 @@ class Hub:
             logger.exception("the prompt %s could not be sent", turn_id)
             answer = v.Posted(turn_id, v.Admission.UNCLEAR, "the adapter failed as it was sent")
         self.step(answer)
-
-    def _ask(self, asked: v.AskClient) -> None:
-        ask = asked.ask
-        task = asyncio.create_task(self._ask_client(asked), name=f"ask {ask.id}")
-        self._asking[ask.id] = task
-        task.add_done_callback(lambda done: self._asked(ask.id, done))
-
-    def _asked(self, ask_id: str, task: asyncio.Task[None]) -> None:
-        if self._asking.get(ask_id) is task:
-            del self._asking[ask_id]
-
-    async def _ask_client(self, asked: v.AskClient) -> None:
-        attachment = self._attachments.get(asked.owner)
-        decision: v.Decision = "reject"
-        if attachment is not None:
-            try:
-                params = self._ask_params(asked.ask, asked.tool)
-                decision = self._decision(await attachment.client.ask(params))
-            except Exception:
-                logger.exception("the ask %s could not be shown", asked.ask.id)
-        self.step(v.Answered(asked.ask.id, decision))
-
-    def _ask_params(self, ask: PermissionAsk, tool: v.Tool | None) -> dict[str, object]:
-        options = [{"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"}]
-        if self._services.settings.allow_always:
-            options.append(
-                {"optionId": "allow_always", "name": "Always allow", "kind": "allow_always"}
-            )
-        options.append({"optionId": "reject_once", "name": "Reject", "kind": "reject_once"})
-        return {
-            "sessionId": self.session_id,
-            "toolCall": toolcalls.permission(ask, tool, self.directory),
-            "options": options,
-        }
-
-    def _decision(self, answer: object) -> v.Decision:
-        """Only a clear choice of an option that was offered is an approval (rule 14)."""
-        outcome = answer.get("outcome") if isinstance(answer, dict) else None
-        if not isinstance(outcome, dict) or outcome.get("outcome") != "selected":
-            return "reject"
-        match outcome.get("optionId"):
-            case "allow_once":
-                return "once"
-            case "allow_always" if self._services.settings.allow_always:
-                return "always"
-            case _:
-                return "reject"
 
     def _arm(self, timer: str, seconds: float | None) -> None:
         """Start a timer anew; one whose setting is off never fires."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from adapter.config import Settings
 from adapter.core.offsets import OffsetTable
 from adapter.engine.submission import Submission
+from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
 
 
@@ -17,6 +18,7 @@ class Services:
 
     server: Server
     settings: Settings
+    catalogues: Catalogues
     offsets: OffsetTable
     submission: Submission
     clock: Callable[[], float]

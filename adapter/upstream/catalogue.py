@@ -9,15 +9,19 @@ Workaround "polling a fresh catalogue".
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from adapter.upstream.client import Server
+from adapter.upstream.errors import UpstreamError
 from adapter.upstream.transport import Sleep
-from contract.reads import Agent, Model
+from contract.reads import Agent, Command, Model, Skill
+
+logger = logging.getLogger(__name__)
 
 ValueT = TypeVar("ValueT")
 
@@ -32,10 +36,15 @@ class Catalogue:
     agents: tuple[Agent, ...]
     models: tuple[Model, ...]
     default: Model | None
+    commands: tuple[Command, ...] = ()
+    skills: tuple[Skill, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether both lists have arrived; only such a catalogue is kept."""
+        """Whether agents and models have arrived; only such a catalogue is kept.
+
+        Commands and skills may come later: then the server says that they changed.
+        """
         return bool(self.agents and self.models)
 
 
@@ -47,6 +56,8 @@ class CatalogueSettings:
     first_pause: float = 0.05
     longest_pause: float = 0.4
     growth: float = 1.6
+    settle: float = 0.3
+    """A reload tells of each list by itself: changes are passed on after this long."""
 
 
 class Catalogues:
@@ -130,15 +141,35 @@ class Catalogues:
         end = self._clock() + self._settings.deadline
         pause = self._settings.first_pause
         while True:
-            catalogue = Catalogue(
-                agents=await self._server.agents(directory),
-                models=await self._server.models(directory),
-                default=await self._server.default_model(directory),
-            )
+            catalogue = await self._read(directory)
             if catalogue.complete or not patient or self._clock() + pause > end:
                 return catalogue
             await self._sleep(pause)
             pause = min(pause * self._settings.growth, self._settings.longest_pause)
+
+    async def _read(self, directory: str) -> Catalogue:
+        server = self._server
+        try:
+            async with asyncio.TaskGroup() as group:
+                agents = group.create_task(server.agents(directory))
+                models = group.create_task(server.models(directory))
+                default = group.create_task(server.default_model(directory))
+                commands = group.create_task(_optional(server.commands(directory)))
+                skills = group.create_task(_optional(server.skills(directory)))
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        return Catalogue(
+            agents.result(), models.result(), default.result(), commands.result(), skills.result()
+        )
+
+
+async def _optional(read: Awaitable[tuple[ValueT, ...]]) -> tuple[ValueT, ...]:
+    """A list without which a session can be used all the same; empty when it cannot be read."""
+    try:
+        return await read
+    except UpstreamError as error:
+        logger.warning("a list of slash commands could not be read: %s", error)
+        return ()
 
 
 def _keep(table: OrderedDict[str, ValueT], directory: str, value: ValueT) -> None:

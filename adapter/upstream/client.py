@@ -30,7 +30,7 @@ from adapter.upstream.shaped import Walk, an_object, data, objects, row_of, shap
 from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
 from contract import routes, semantics
 from contract.check import live_routes
-from contract.reads import Agent, AnyRow, InboxItem, Info, Model, Session
+from contract.reads import Agent, AnyRow, Command, InboxItem, Info, Model, Session, Skill
 from contract.routes import Route
 from contract.shapes import Form, PermissionAsk
 
@@ -326,6 +326,14 @@ class Server:
         answer = await self._http.call(routes.MODEL_DEFAULT, query=_location(directory))
         model = data(answer)
         return None if model is None else shaped(Model, model)
+
+    async def commands(self, directory: str) -> tuple[Command, ...]:
+        answer = await self._http.call(routes.COMMANDS, query=_location(directory))
+        return tuple(shaped(Command, raw) for raw in objects(data(answer)))
+
+    async def skills(self, directory: str) -> tuple[Skill, ...]:
+        answer = await self._http.call(routes.SKILLS, query=_location(directory))
+        return tuple(shaped(Skill, raw) for raw in objects(data(answer)))
 
 
 def _location(directory: str) -> dict[str, str]:

@@ -8,7 +8,8 @@ import pytest
 
 from adapter.acp import jsonrpc, updates
 from adapter.acp.framing import encode
-from adapter.acp.updates import CHUNK_CHARS, META, SENTENCE_CHARS
+from adapter.acp.meta import META
+from adapter.acp.updates import CHUNK_CHARS, SENTENCE_CHARS
 from adapter.core.values import Chunk, Notice, Outcome, Stop, Tool, ToolStatus, Usage
 from contract.shapes import CacheTokens, Tokens
 from tests.support.oracle import Oracle

@@ -13,6 +13,7 @@ from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
+from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
 from adapter.upstream.feed import Feed
 from adapter.upstream.watch import Watch
@@ -90,6 +91,7 @@ class Told:
         return Services(
             server=server,
             settings=settings,
+            catalogues=Catalogues(server, settings.catalogue, clock=time.clock, sleep=time.sleep),
             offsets=OffsetTable(),
             submission=Submission(
                 server, FixedFeed(server, up=True), settings, time.clock, time.sleep

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from adapter.acp.capabilities import Capabilities
 from adapter.acp.prompts import PromptContent
 from adapter.config import Waits
 from adapter.core import values as v
@@ -28,7 +29,7 @@ class Listener:
     """A client that keeps what it gets; `answers` is what it says when asked, None to wait."""
 
     def __init__(self, answers: object = ALLOW) -> None:
-        self.takes_notices = True
+        self.can = Capabilities(notices=True)
         self.answers = answers
         self.updates: list[Any] = []
         self.texts: list[str] = []
@@ -43,7 +44,7 @@ class Listener:
         self.texts.append(chunk.text)
         self.on_text()
 
-    async def ask(self, params: Json) -> object:
+    async def ask(self, method: str, params: Json) -> object:
         self.asked.append(params)
         if self.answers is not None:
             return self.answers
@@ -128,7 +129,9 @@ async def test_updates_go_to_the_client_whose_turn_it_is(room: Room) -> None:
     other = Listener()
     room.join(other)
     await room.run("@@text 3@@")
-    assert (other.texts, other.updates, other.asked) == ([], [], [])
+    assert (other.texts, other.asked) == ([], [])
+    # The title is the session's, and so everybody's.
+    assert [update.get("title") for update in other.updates] == ["A scripted title"]
 
 
 async def test_two_clients_have_turns_one_after_the_other(room: Room) -> None:
@@ -230,7 +233,7 @@ async def test_an_ask_that_still_stands_after_a_gap_is_not_asked_twice(room: Roo
 
 
 async def test_what_a_gap_hid_of_the_choices_is_read(room: Room) -> None:
-    assert (room.hub.agent, room.hub.model) == (None, None)
+    assert (room.hub.choices.agent, room.hub.choices.model) == (None, None)
     path = f"{room.scene.stub.url}/api/session/{room.hub.session_id}"
     room.scene.stub.feed.hush(True)
     async with httpx.AsyncClient() as http:
@@ -239,11 +242,11 @@ async def test_what_a_gap_hid_of_the_choices_is_read(room: Room) -> None:
     room.scene.stub.feed.hush(False)
 
     async def known() -> bool:
-        return room.hub.agent == "plan" and room.hub.model is not None
+        return room.hub.choices.agent == "plan" and room.hub.choices.model is not None
 
     await until("the choices", known)
-    assert room.hub.model is not None
-    assert room.hub.model.key == "fake/fake-2"
+    assert room.hub.choices.model is not None
+    assert room.hub.choices.model.key == "fake/fake-2"
 
 
 async def test_a_choice_of_another_front_end_is_heard(room: Room) -> None:
@@ -252,7 +255,7 @@ async def test_a_choice_of_another_front_end_is_heard(room: Room) -> None:
         await http.post(f"{path}/agent", json={"agent": "plan"})
 
     async def known() -> bool:
-        return room.hub.agent == "plan"
+        return room.hub.choices.agent == "plan"
 
     await until("the choice", known)
 

@@ -17,6 +17,7 @@ from adapter.upstream.errors import Refused
 API = "http://127.0.0.1:4096/api"
 PLACE = "/srv/project"
 AGENT = {"id": "build", "name": "Build"}
+COMMAND = {"name": "review", "description": "Looks at changes"}
 MODEL = {"id": "fake-1", "providerID": "fake"}
 
 
@@ -47,6 +48,8 @@ class Booting:
         mock.get(f"{API}/agent").mock(side_effect=self._agents)
         mock.get(f"{API}/model").mock(side_effect=self._models)
         mock.get(f"{API}/model/default").respond(json={"data": MODEL})
+        mock.get(f"{API}/command").respond(json={"data": [COMMAND]})
+        mock.get(f"{API}/skill").respond(status_code=500)
 
     def _agents(self, request: httpx.Request) -> httpx.Response:
         return _list([AGENT] if self.reads >= self.empty // 2 else [])
@@ -84,6 +87,8 @@ async def test_a_fresh_directory_is_waited_for(
     assert catalogue.complete
     assert [model.key for model in catalogue.models] == ["fake/fake-1"]
     assert catalogue.default is not None
+    # A list that a session does not need may fail.
+    assert ([one.name for one in catalogue.commands], catalogue.skills) == (["review"], ())
     assert booting.reads == 7
     assert clock.pauses == sorted(clock.pauses)
     assert (clock.pauses[0], clock.pauses[-1]) == (0.05, 0.4)

@@ -1,0 +1,167 @@
+"""Everything that can happen to a session, as the core takes it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from adapter.core.values.outcome import Decision
+from contract.events import Event
+from contract.reads import AnyRow
+from contract.shapes import Form, PermissionAsk
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A client prompts: `turn_id` is the message id, made before the POST (rule 1)."""
+
+    turn_id: str
+    owner: int
+
+
+class Admission(Enum):
+    """What is known after the POST of a prompt (rule 2)."""
+
+    ADMITTED = "admitted"
+    NOT_ADMITTED = "not_admitted"
+    UNREACHED = "unreached"
+    UNCLEAR = "unclear"
+    GONE = "gone"
+    UNAUTHORISED = "unauthorised"
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """The definite answer of a submission; `probed` when it took a second POST to get it."""
+
+    turn_id: str
+    admission: Admission
+    message: str = ""
+    probed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An event of the feed, of this session or of a descendant."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLost:
+    """Continuity of the feed is lost (rule 17)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedBack:
+    """The feed is connected again; events are heard from here on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """The process id of the server that the feed is connected to."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """`session/cancel` or `$/cancel_request` from the owner of a turn."""
+
+    owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The owner's connection is gone; `interrupt` is the setting `on_client_exit`."""
+
+    owner: int
+    interrupt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The client's answer to an ask. Anything that is no clear approval is "reject"."""
+
+    ask_id: str
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """The reply of an ask reached the server (`settled`), or could not be delivered."""
+
+    ask_id: str
+    settled: bool
+    found: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A timer that the core had asked for."""
+
+    timer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """The answer of a wake: False when the item was no longer pending (409)."""
+
+    turn_id: str
+    pending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the reads of one session said, in lifecycle order (rule 18).
+
+    `rows` ascend and hold the rows of all judged turns; `judged` are the turns that were
+    admitted before the inbox was read. `complete` is False when the bound cut the rows.
+    `asks` and `forms` are None when they could not be read: the turns are judged all the same.
+    """
+
+    inbox: frozenset[str] = frozenset()
+    active: bool = False
+    rows: tuple[AnyRow, ...] = ()
+    complete: bool = True
+    asks: tuple[PermissionAsk, ...] | None = ()
+    forms: tuple[Form, ...] | None = ()
+    children: tuple[tuple[str, str], ...] = ()
+    pid: int = 0
+    judged: frozenset[str] = frozenset()
+    state: Literal["ok", "gone", "unauthorised"] = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """A snapshot, and the events of this session heard since it was asked for."""
+
+    snapshot: Snapshot
+    buffer: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRead:
+    """`/inbox`, then `/active` (rule 5)."""
+
+    inbox: tuple[str, ...]
+    active: bool
+
+
+Input = (
+    Submit
+    | Posted
+    | Heard
+    | FeedLost
+    | FeedBack
+    | ServerSeen
+    | Cancel
+    | Left
+    | Answered
+    | Replied
+    | Fired
+    | Woken
+    | Reconcile
+    | InboxRead
+)

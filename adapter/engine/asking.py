@@ -1,0 +1,92 @@
+"""The asks of one session that a client is shown, each a task until its answer or withdrawal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from adapter.acp import toolcalls
+from adapter.config import Settings
+from adapter.core import values as v
+from adapter.engine.client import Attachment
+from contract.shapes import PermissionAsk
+
+logger = logging.getLogger(__name__)
+
+Json = dict[str, object]
+
+
+class Asking:
+    """`step` gets the client's answer; the core bounds how many asks are open."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        session_id: str,
+        directory: str,
+        step: Callable[[v.Input], None],
+    ) -> None:
+        self._settings = settings
+        self._session_id = session_id
+        self._directory = directory
+        self._step = step
+        self._open: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def tasks(self) -> set[asyncio.Task[None]]:
+        return set(self._open.values())
+
+    def show(self, asked: v.AskClient, attachment: Attachment | None) -> None:
+        """Ask the client; without one the ask is rejected."""
+        ask_id = asked.ask.id
+        task = asyncio.create_task(self._ask(asked, attachment), name=f"ask {ask_id}")
+        self._open[ask_id] = task
+        task.add_done_callback(lambda done: self._ended(ask_id, done))
+
+    def withdraw(self, ask_id: str) -> None:
+        """Take the ask back; its client is told by `$/cancel_request`."""
+        task = self._open.pop(ask_id, None)
+        if task is not None:
+            task.cancel()
+
+    def _ended(self, ask_id: str, task: asyncio.Task[None]) -> None:
+        if self._open.get(ask_id) is task:
+            del self._open[ask_id]
+
+    async def _ask(self, asked: v.AskClient, attachment: Attachment | None) -> None:
+        decision: v.Decision = "reject"
+        if attachment is not None:
+            try:
+                params = self._params(asked.ask, asked.tool)
+                answer = await attachment.client.ask("session/request_permission", params)
+                decision = self._decision(answer)
+            except Exception:
+                logger.exception("the ask %s could not be shown", asked.ask.id)
+        self._step(v.Answered(asked.ask.id, decision))
+
+    def _params(self, ask: PermissionAsk, tool: v.Tool | None) -> Json:
+        options = [{"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"}]
+        if self._settings.allow_always:
+            options.append(
+                {"optionId": "allow_always", "name": "Always allow", "kind": "allow_always"}
+            )
+        options.append({"optionId": "reject_once", "name": "Reject", "kind": "reject_once"})
+        return {
+            "sessionId": self._session_id,
+            "toolCall": toolcalls.permission(ask, tool, self._directory),
+            "options": options,
+        }
+
+    def _decision(self, answer: object) -> v.Decision:
+        """Only a clear choice of an option that was offered is an approval (rule 14)."""
+        outcome = answer.get("outcome") if isinstance(answer, dict) else None
+        if not isinstance(outcome, dict) or outcome.get("outcome") != "selected":
+            return "reject"
+        match outcome.get("optionId"):
+            case "allow_once":
+                return "once"
+            case "allow_always" if self._settings.allow_always:
+                return "always"
+            case _:
+                return "reject"

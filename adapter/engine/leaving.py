@@ -1,0 +1,32 @@
+"""What stops the turn of a client that left while events of that turn are missing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from adapter.core.reconcile import newest_prompt
+from adapter.engine.services import Services
+from adapter.upstream.errors import UpstreamError
+
+logger = logging.getLogger(__name__)
+
+
+async def stop_by_reads(
+    services: Services, session_id: str, turn_id: str
+) -> tuple[list[str], list[str]]:
+    """(turns to interrupt, prompts to withdraw): the rows say whether the turn is the newest.
+
+    An interrupt for anything else would stop somebody else's turn.
+    """
+    server = services.server
+    try:
+        async with asyncio.timeout(services.settings.exit_reads):
+            rows, _ = await server.rows_back_to(session_id, frozenset({turn_id}), 200)
+            active = session_id in await server.active()
+    except (UpstreamError, TimeoutError) as error:
+        logger.info("what became of %s could not be read: %s", turn_id, error)
+        return [], [turn_id]
+    if all(row.id != turn_id for row in rows):
+        return [], [turn_id]
+    return ([turn_id] if active and newest_prompt(rows) == turn_id else []), []

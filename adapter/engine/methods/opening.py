@@ -1,0 +1,84 @@
+"""session/new and session/resume: a session becomes open on the connection."""
+
+from __future__ import annotations
+
+from adapter.acp.meta import ours
+from adapter.acp.transport import Call
+from adapter.core import values as v
+from adapter.engine.methods.desk import Desk, Json
+from adapter.engine.methods.directories import check_home, directory_of
+from adapter.engine.sessions import Open
+from contract import acp
+from contract.errors import session_gone
+from contract.reads import Session
+
+
+class Opening:
+    """Every method answers with the session's choices."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def new(self, call: Call) -> Json:
+        params = acp.read_params(acp.NewSession, call.params)
+        directory = directory_of(params)
+        self._desk.sessions.check_room()
+        engine = self._desk.engine
+        await engine.check_contract()
+        session = await engine.server.create_session(directory)
+        one = self._open(session, directory, call)
+        return {"sessionId": session.id, **await self._answer(one, params, call, known=False)}
+
+    async def resume(self, call: Call) -> Json:
+        params = acp.read_params(acp.ResumeSession, call.params)
+        directory = directory_of(params)
+        sessions = self._desk.sessions
+        sessions.check_room(params.session_id)
+        session = await self._existing(params.session_id)
+        home = check_home(session, directory)
+        known = sessions.get(session.id) is not None
+        one = self._open(session, home, call)
+        return await self._answer(one, params, call, known=known)
+
+    async def _existing(self, session_id: str) -> Session:
+        """The session at the server. AcpError -32002 if it has none of that id."""
+        await self._desk.engine.check_contract()
+        try:
+            return await self._desk.engine.server.session(session_id)
+        except ValueError:
+            # Outside the grammar of OpenCode's ids, so no server has it.
+            raise session_gone(session_id) from None
+
+    def _open(self, session: Session, directory: str, call: Call) -> Open:
+        ambient = ours(call.params).get("ambient") is True
+        home = session.location.directory if session.location else directory
+        return self._desk.sessions.open(session, home, ambient=ambient)
+
+    async def _answer(self, one: Open, params: acp.NewSession, call: Call, *, known: bool) -> Json:
+        """The choices; what else the client should know follows the answer.
+
+        An opening that fails leaves the session open if it was open before (`known`).
+        """
+        told = known
+        try:
+            choices = await one.hub.choices.read()
+            told = True
+        finally:
+            if not told:
+                await self._desk.sessions.give_up(one)
+        call.after = lambda: self._follow_up(one, params)
+        return one.hub.choices.told(one.owner, choices)
+
+    def _follow_up(self, one: Open, params: acp.NewSession) -> None:
+        if not self._desk.sessions.holds(one):
+            return
+        one.hub.choices.announce(one.owner)
+        if params.mcp_servers:
+            one.hub.notify(
+                v.Notice(
+                    one.owner,
+                    "mcp",
+                    "The MCP servers of this client were not added: on a shared server they "
+                    "would be added to the directory, for every client.",
+                )
+            )

@@ -1,0 +1,50 @@
+"""session/prompt and session/cancel: one turn at a time for a session of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+
+from adapter.acp import prompts, updates
+from adapter.acp.transport import Call
+from adapter.engine.methods.desk import Desk, Json
+from contract import acp
+from contract.errors import Code, not_sent
+from contract.semantics import OWN_MESSAGE_PREFIX
+
+
+class Prompting:
+    """`drained` waits until a session's updates are with the client."""
+
+    def __init__(self, desk: Desk, drained: Callable[[str], Awaitable[None]]) -> None:
+        self._desk = desk
+        self._drained = drained
+
+    async def prompt(self, call: Call) -> Json:
+        params = acp.read_params(acp.Prompt, call.params)
+        one = self._desk.sessions.of(params.session_id)
+        if one.hub.core.busy(one.owner):
+            raise not_sent(
+                Code.BUSY,
+                "busy",
+                "This session is busy with a prompt of this connection; wait for its end or "
+                "cancel it.",
+                retry_safe=True,
+            )
+        content = prompts.content(params.prompt)
+        turn_id = f"{OWN_MESSAGE_PREFIX}{uuid.uuid4().hex}"
+        answer = one.hub.prompt(one.owner, turn_id, content)
+        call.on_cancel = lambda: one.hub.cancel_turn(turn_id)
+        # Shielded: the hub still waits for the outcome when the client has left.
+        outcome = await asyncio.shield(answer)
+        await self._drained(params.session_id)
+        if outcome.stop is None:
+            raise updates.prompt_error(outcome)
+        return updates.prompt_result(outcome)
+
+    def cancel(self, params: Json) -> None:
+        """`session/cancel`: a no-op without a turn in flight here (ACP)."""
+        one = self._desk.sessions.get(params.get("sessionId"))
+        if one is not None:
+            one.hub.cancel(one.owner)
