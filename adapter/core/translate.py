@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adapter.core.offsets import Kind, Part
+from adapter.core.parts import tool_of
 from adapter.core.state import Message, SessionState, Turn
 from adapter.core.values import Chunk, Notice, Output, Tool, ToolStatus, Usage
 from contract import events as ev
 from contract.reads import AssistantRow, ReasoningPart, TextPart, ToolPart
-from contract.shapes import Tokens, ToolContent
+from contract.shapes import Tokens
 
 _DONE = (ToolStatus.COMPLETED, ToolStatus.FAILED)
 
@@ -193,33 +194,12 @@ def _restore_tool(turn: Turn, message: Message, message_id: str, part: ToolPart)
     known = message.tools.get(part.id)
     if known is not None and known.status in _DONE:
         return []
-    state = part.state
-    content: tuple[ToolContent, ...] | None = None
-    error = None
-    match state.status:
-        case "completed":
-            status, content = ToolStatus.COMPLETED, state.content
-        case "error":
-            status = ToolStatus.FAILED
-            error = state.error.message if state.error else "The tool failed."
-        case "running":
-            status = ToolStatus.IN_PROGRESS
-        case _:
-            status = ToolStatus.PENDING
-    if status is not ToolStatus.PENDING:
+    tool = tool_of(turn.owner, message_id, part)
+    if tool.input is None and known is not None:
+        tool = replace(tool, input=known.input)
+    if tool.status is not ToolStatus.PENDING:
         turn.tool_ran = True
-    tool = Tool(
-        turn.owner,
-        message_id,
-        part.id,
-        part.name,
-        status,
-        input=state.input if isinstance(state.input, dict) else (known.input if known else None),
-        content=content,
-        metadata=state.metadata,
-        error=error,
-    )
-    if known is not None and known.status is status and known.input == tool.input:
+    if known is not None and known.status is tool.status and known.input == tool.input:
         return []
     return _put(turn, message, known, tool)
 
