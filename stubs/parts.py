@@ -28,6 +28,11 @@ def acpx() -> list[str]:
     return [str(node()), str(_part("acpx/dist/cli.js"))]
 
 
+def node_modules() -> Path:
+    """The folder in which Node finds the packages of other makers."""
+    return _part("")
+
+
 def acp_schema() -> Path:
     """The folder of the ACP version 1 JSON schema."""
     return _part("@agentclientprotocol/sdk/schema/v1")

@@ -1,0 +1,1 @@
+"""The adapter command driven by clients that are not of this project."""

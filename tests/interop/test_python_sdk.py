@@ -1,0 +1,101 @@
+"""The client of the Python SDK 0.12.1. What it cannot use it logs, which fails a test here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import acp
+import pytest
+
+from tests.interop.sdk import Host, connected
+from tests.scenarios.backends import Backend
+from tests.scenarios.stage import ASKS, shell, words
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_complained_of(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    yield
+    complaints = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.getMessage() for record in complaints] == []
+
+
+def choices(options: list[Any] | None) -> dict[str, str]:
+    """The current value of each option."""
+    return {option.id: option.current_value for option in options or ()}
+
+
+async def test_a_conversation_with_choices_thoughts_and_a_tool(backend: Backend) -> None:
+    project = backend.project(ASKS)
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        assert session.modes is not None
+        assert session.modes.current_mode_id == "build"
+        before = {"model": "fake/fake-1", "effort": "default", "mode": "build"}
+        assert choices(session.config_options) == before
+        ident = session.session_id
+        await agent.set_session_mode(session_id=ident, mode_id="reviewer")
+        await agent.set_config_option("model", ident, "fake/fake-2")
+        changed = await agent.set_config_option("effort", ident, "high")
+        after = {"model": "fake/fake-2", "effort": "high", "mode": "reviewer"}
+        assert choices(changed.config_options) == after
+        script = f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@"
+        answer = await agent.prompt(ident, [acp.text_block(script)])
+        assert answer.stop_reason == "end_turn"
+        assert host.text("agent_thought_chunk") == words(2, "think")
+        assert host.text() == words(3) + words(2)
+        assert [ask.kind for ask in host.asks] == ["execute"]
+        (started,) = host.of("tool_call")
+        assert host.asks[0].tool_call_id == started.tool_call_id
+        last = host.of("tool_call_update")[-1]
+        assert (last.tool_call_id, last.status) == (started.tool_call_id, "completed")
+        assert last.content[0].content.text == "hi\n"
+        assert {update.size for update in host.of("usage_update")} == {200_000}
+
+
+async def test_a_refused_tool_does_not_end_the_turn(backend: Backend) -> None:
+    project = backend.project(ASKS)
+    async with connected(backend, Host("reject_once")) as (agent, host):
+        session = await agent.new_session(str(project))
+        script = f"@@{shell('echo hi')} || text 2@@"
+        answer = await agent.prompt(session.session_id, [acp.text_block(script)])
+        assert (answer.stop_reason, host.text()) == ("end_turn", words(2))
+        assert host.of("tool_call_update")[-1].status == "failed"
+
+
+async def test_a_cancelled_prompt(backend: Backend) -> None:
+    project = backend.project()
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        running = asyncio.create_task(
+            agent.prompt(session.session_id, [acp.text_block("@@text 400 50@@")])
+        )
+        await host.saw_text("w1 ")
+        await agent.cancel(session.session_id)
+        assert (await running).stop_reason == "cancelled"
+
+
+async def test_a_failed_prompt_is_an_error_with_the_cause(backend: Backend) -> None:
+    project = backend.project()
+    async with connected(backend) as (agent, _):
+        session = await agent.new_session(str(project))
+        with pytest.raises(acp.RequestError, match="scripted error 400"):
+            await agent.prompt(session.session_id, [acp.text_block("@@error 400 always@@")])
+
+
+async def test_a_session_that_was_closed_is_resumed_by_another_process(backend: Backend) -> None:
+    project = backend.project()
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        await agent.set_config_option("effort", session.session_id, "low")
+        await agent.prompt(session.session_id, [acp.text_block("@@text 2@@")])
+        await agent.close_session(session.session_id)
+        with pytest.raises(acp.RequestError, match="not open"):
+            await agent.prompt(session.session_id, [acp.text_block("@@text 2@@")])
+    async with connected(backend) as (agent, host):
+        resumed = await agent.resume_session(session.session_id, str(project))
+        assert choices(resumed.config_options)["effort"] == "low"
+        await agent.prompt(session.session_id, [acp.text_block("@@text 5@@")])
+        assert host.text() == words(5)

@@ -1,0 +1,61 @@
+"""The client of the TypeScript SDK 2.4.0, which repairs bad fields and complains on stderr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.interop.node import Json, steps
+from tests.scenarios.backends import Backend
+from tests.scenarios.stage import ASKS, agent_argv, agent_env, shell, words
+
+
+def choices(step: Json) -> dict[str, str]:
+    """The current value of each option."""
+    return {option["id"]: option["currentValue"] for option in step["configOptions"]}
+
+
+def text(updates: list[Json], kind: str) -> str:
+    """The text of all chunks of that kind."""
+    found = (update for update in updates if update["sessionUpdate"] == kind)
+    return "".join(update["content"]["text"] for update in found)
+
+
+async def conversation(backend: Backend) -> dict[str, Any]:
+    return await steps(
+        "typescript_sdk.mjs",
+        {
+            "command": agent_argv(backend.url),
+            "env": agent_env(backend.password),
+            "cwd": str(backend.project(ASKS)),
+            "prompts": {
+                "whole": f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@",
+                "endless": "@@text 400 50@@",
+            },
+        },
+    )
+
+
+async def test_a_conversation(backend: Backend) -> None:
+    told = await conversation(backend)
+    assert told["initialize"]["protocolVersion"] == 1
+    before = {"model": "fake/fake-1", "effort": "default", "mode": "build"}
+    assert choices(told["new"]) == before
+    after = {"model": "fake/fake-2", "effort": "high", "mode": "reviewer"}
+    assert choices(told["effort"]) == after
+
+    prompt = told["prompt"]
+    assert prompt["stopReason"] == "end_turn"
+    assert text(prompt["updates"], "agent_thought_chunk") == words(2, "think")
+    assert text(prompt["updates"], "agent_message_chunk") == words(3) + words(2)
+    (ask,) = prompt["asks"]
+    tools = [u for u in prompt["updates"] if u["sessionUpdate"].startswith("tool_call")]
+    assert {tool["toolCallId"] for tool in tools} == {ask["toolCall"]["toolCallId"]}
+    assert (tools[-1]["status"], tools[-1]["content"][0]["content"]["text"]) == (
+        "completed",
+        "hi\n",
+    )
+
+    assert told["cancel"]["stopReason"] == told["abort"]["stopReason"] == "cancelled"
+    assert choices(told["resume"]) == after
+    assert told["salvaged"]["salvaged"] == []
+    assert told["exit"]["code"] == 0

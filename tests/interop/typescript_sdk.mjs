@@ -1,0 +1,109 @@
+// A conversation held by the client of the TypeScript SDK. Prints one JSON line for each step.
+// The one argument is JSON: {modules, command, env, cwd, prompts: {whole, endless}}.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { Readable, Writable } from "node:stream";
+import { TransformStream } from "node:stream/web";
+
+const { modules, command, env, cwd, prompts } = JSON.parse(process.argv[2]);
+const sdk = await import(createRequire(modules).resolve("@agentclientprotocol/sdk"));
+const { agent: ask } = sdk.methods;
+
+const updates = [];
+const asks = [];
+const salvaged = [];
+let came = () => {};
+
+function print(step, shown) {
+  process.stdout.write(`${JSON.stringify({ step, ...shown })}\n`);
+}
+
+// What the SDK hands over, beside what was on the wire: it repairs bad fields without a word.
+function tapped(stream, seen) {
+  const tap = new TransformStream({
+    transform(message, controller) {
+      seen.push(structuredClone(message));
+      controller.enqueue(message);
+    },
+  });
+  return { writable: stream.writable, readable: stream.readable.pipeThrough(tap) };
+}
+
+function compare(method, params, wire) {
+  const sent = wire.find((message) => message.method === method && !message.compared);
+  sent.compared = true;
+  try {
+    assert.deepEqual(JSON.parse(JSON.stringify(params)), sent.params);
+  } catch (error) {
+    salvaged.push(`${method}: ${error.message}`);
+  }
+}
+
+async function saw(words) {
+  const text = () => updates.map((update) => update.content?.text ?? "").join("");
+  while (!text().includes(words)) await new Promise((resolve) => (came = resolve));
+}
+
+const [file, ...args] = command;
+const agent = spawn(file, args, { env, stdio: ["pipe", "pipe", "inherit"] });
+const ended = once(agent, "exit");
+const wire = [];
+const stream = sdk.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
+
+const app = sdk
+  .client({ name: "interop" })
+  .onNotification(sdk.methods.client.session.update, ({ params }) => {
+    compare("session/update", params, wire);
+    updates.push(params.update);
+    came();
+  })
+  .onRequest(sdk.methods.client.session.requestPermission, ({ params }) => {
+    compare("session/request_permission", params, wire);
+    asks.push(params);
+    const { optionId } = params.options.find((option) => option.kind === "allow_once");
+    return { outcome: { outcome: "selected", optionId } };
+  });
+
+await app.connectWith(tapped(stream, wire), async (peer) => {
+  const step = async (name, method, params) => print(name, await peer.request(method, params));
+
+  await step("initialize", ask.initialize, {
+    protocolVersion: sdk.PROTOCOL_VERSION,
+    clientCapabilities: {},
+    clientInfo: { name: "interop", version: "1" },
+  });
+  const opened = await peer.request(ask.session.new, { cwd, mcpServers: [] });
+  print("new", opened);
+  const { sessionId } = opened;
+  const text = (words) => ({ sessionId, prompt: [{ type: "text", text: words }] });
+
+  await step("mode", ask.session.setMode, { sessionId, modeId: "reviewer" });
+  for (const [configId, value] of [["model", "fake/fake-2"], ["effort", "high"]])
+    await step(configId, ask.session.setConfigOption, { sessionId, configId, value });
+
+  const answer = await peer.request(ask.session.prompt, text(prompts.whole));
+  print("prompt", { ...answer, updates: updates.splice(0), asks });
+
+  const running = peer.request(ask.session.prompt, text(prompts.endless));
+  await saw("w1 ");
+  await peer.notify(ask.session.cancel, { sessionId });
+  print("cancel", await running);
+
+  const withdrawn = new AbortController();
+  updates.length = 0;
+  const aborted = peer.request(ask.session.prompt, text(prompts.endless), {
+    cancellationSignal: withdrawn.signal,
+  });
+  await saw("w1 ");
+  withdrawn.abort();
+  print("abort", await aborted);
+
+  await step("close", ask.session.close, { sessionId });
+  await step("resume", ask.session.resume, { sessionId, cwd });
+  print("salvaged", { salvaged });
+});
+
+agent.stdin.end();
+print("exit", { code: (await ended)[0] });
