@@ -101,23 +101,16 @@ def prompt_error(outcome: Outcome) -> AcpError:
 
 
 def prompt_result(outcome: Outcome) -> Json:
-    """The result of `session/prompt`, with the audit of lifecycle.md in `_meta`."""
+    """The result of `session/prompt`, with the audit of lifecycle.md in `_meta`.
+
+    `usage` is of the unstable ACP v1: the field in which clients look for the tokens of a turn
+    (acpx and the SDKs). It is left out when they are not known.
+    """
     stop = outcome.stop.value if outcome.stop else "end_turn"
-    return {"stopReason": stop, "_meta": {META: audit(outcome)}}
-
-
-def audit(outcome: Outcome) -> Json:
-    """`{messageId, gaps, recoveredChars, shared, cancel}`, and the tokens when known."""
-    told: Json = {
-        "messageId": outcome.message_id,
-        "gaps": outcome.gaps,
-        "recoveredChars": outcome.recovered,
-        "shared": outcome.shared,
-        "cancel": outcome.cancel,
-    }
+    result: Json = {"stopReason": stop, "_meta": {META: audit(outcome)}}
     if outcome.tokens is not None:
         tokens = outcome.tokens
-        told["usage"] = {
+        result["usage"] = {
             "inputTokens": tokens.input,
             "outputTokens": tokens.output,
             "thoughtTokens": tokens.reasoning,
@@ -125,7 +118,18 @@ def audit(outcome: Outcome) -> Json:
             "cachedWriteTokens": tokens.cache.write,
             "totalTokens": tokens.total,
         }
-    return told
+    return result
+
+
+def audit(outcome: Outcome) -> Json:
+    """`{messageId, gaps, recoveredChars, shared, cancel}`."""
+    return {
+        "messageId": outcome.message_id,
+        "gaps": outcome.gaps,
+        "recoveredChars": outcome.recovered,
+        "shared": outcome.shared,
+        "cancel": outcome.cancel,
+    }
 
 
 def error_data(outcome: Outcome) -> Json:

@@ -73,6 +73,7 @@ async function chat() {
   await runtime.setMode({ handle, mode: "reviewer" });
   print("chosen", await status(handle, "reviewer"));
   print("turn", await turn(handle, prompts.whole, { outcome: "allow_once" }));
+  print("spent", (await runtime.getStatus({ handle })).usage);
   const cancel = async (event, started) => {
     if (event.type === "text_delta") await started.cancel();
   };

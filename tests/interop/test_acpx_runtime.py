@@ -55,6 +55,7 @@ async def test_sessions_of_two_processes(backend: Backend, tmp_path: Path) -> No
     assert text(first["turn"], "thought") == words(2, "think")
     assert text(first["turn"]) == words(3) + words(2)
     assert outcome(first["turn"]) == ("completed", "completed")
+    assert first["spent"]["cumulative"]["totalTokens"] == 2100
     assert first["cancelled"]["result"]["status"] == "cancelled"
     assert text(first["refused"]) == words(4)
     assert outcome(first["refused"]) == ("completed", "failed")

@@ -52,6 +52,8 @@ async def test_a_conversation_with_choices_thoughts_and_a_tool(backend: Backend)
         last = host.of("tool_call_update")[-1]
         assert (last.tool_call_id, last.status) == (started.tool_call_id, "completed")
         assert last.content[0].content.text == "hi\n"
+        assert answer.usage is not None
+        assert answer.usage.total_tokens == 2100
         assert {update.size for update in host.of("usage_update")} == {200_000}
 
 

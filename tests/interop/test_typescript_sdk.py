@@ -44,7 +44,7 @@ async def test_a_conversation(backend: Backend) -> None:
     assert choices(told["effort"]) == after
 
     prompt = told["prompt"]
-    assert prompt["stopReason"] == "end_turn"
+    assert (prompt["stopReason"], prompt["usage"]["totalTokens"]) == ("end_turn", 2100)
     assert text(prompt["updates"], "agent_thought_chunk") == words(2, "think")
     assert text(prompt["updates"], "agent_message_chunk") == words(3) + words(2)
     (ask,) = prompt["asks"]

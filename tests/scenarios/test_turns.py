@@ -38,8 +38,8 @@ async def test_text(stage: Stage) -> None:
         False,
         None,
     )
-    assert told["usage"]["inputTokens"] == 800
-    assert told["usage"]["cachedReadTokens"] == 200
+    assert result["usage"]["inputTokens"] == 800
+    assert result["usage"]["cachedReadTokens"] == 200
     assert script.latest["usage_update"]["used"] == 1050
     assert script.latest["usage_update"]["size"] == 100_000
     assert stage.backend.admissions[told["messageId"]] == 1

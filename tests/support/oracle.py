@@ -24,7 +24,10 @@ ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "err
 # What stands on the wire although only the unstable schema has it: fields of stable definitions.
 # Of whole definitions the unstable schema is asked where the stable one has none.
 UNSTABLE_IN_USE: Final = frozenset(
-    {"InitializeResponse.agentCapabilities.sessionCapabilities.fork"}
+    {
+        "InitializeResponse.agentCapabilities.sessionCapabilities.fork",
+        "PromptResponse.usage",
+    }
 )
 # agent-client-protocol 0.12.1 is older than the schema: it refuses these updates, and of a tool
 # call it drops `name`.

@@ -128,22 +128,22 @@ def test_the_result_of_a_prompt_carries_its_audit(stop: Stop, oracle: Oracle) ->
                 "recoveredChars": 7,
                 "shared": True,
                 "cancel": "unconfirmed",
-                "usage": {
-                    "inputTokens": 1,
-                    "outputTokens": 2,
-                    "thoughtTokens": 3,
-                    "cachedReadTokens": 4,
-                    "cachedWriteTokens": 5,
-                    "totalTokens": 15,
-                },
             }
+        },
+        "usage": {
+            "inputTokens": 1,
+            "outputTokens": 2,
+            "thoughtTokens": 3,
+            "cachedReadTokens": 4,
+            "cachedWriteTokens": 5,
+            "totalTokens": 15,
         },
     }
     assert result_faults(oracle, result) == []
 
 
 def test_tokens_that_are_not_known_are_not_told() -> None:
-    assert "usage" not in updates.audit(Outcome("msg_1", Stop.END_TURN))
+    assert "usage" not in updates.prompt_result(Outcome("msg_1", Stop.END_TURN))
 
 
 @pytest.mark.parametrize("admitted", [True, False, None])
