@@ -1,4 +1,4 @@
-"""Settings of the process: flags over environment over defaults.
+"""Settings of the process: flags over environment over the file over defaults.
 
 Every deadline is a setting, in seconds. Nothing here holds the password itself outside of the
 `Credential`, whose text form hides it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
 from adapter.start import DEFAULT_SERVER, Start, read_start
 from adapter.upstream.catalogue import CatalogueSettings
@@ -70,10 +71,11 @@ class Settings:
     """An event that is due holds it at most so long, and reads in its place at most so long."""
     interrupt_on_exit: bool = True
     """`on_client_exit = interrupt`: a client that leaves stops its own turns."""
+    replay_messages: int = 1000
+    """Newest messages that `session/load` shows."""
     allow_always: bool = False
     """Offer `allow_always`; on a shared server it stores a rule for every client (X-12)."""
-    sessions: int = 64
-    """Sessions open on one connection."""
+    limits: Limits = DEFAULTS
 
 
 def load(options: Options, environ: Mapping[str, str]) -> Settings:
@@ -86,7 +88,12 @@ def settings(start: Start) -> Settings:
     return Settings(
         server=start.server,
         credential=start.credential,
-        waits=Waits(patience=start.queue_patience, longest=start.prompt_seconds),
+        waits=Waits(
+            cancel=start.limits.cancel_seconds,
+            patience=start.queue_patience,
+            longest=start.prompt_seconds,
+        ),
         interrupt_on_exit=start.interrupt_on_exit,
         allow_always=start.allow_always,
+        limits=start.limits,
     )

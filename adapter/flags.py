@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from adapter.options import Options
 
 HELP = """\
-usage: opencode-acp [--server URL] [--password-file FILE] [--no-daemon] [--log-level LEVEL]
+usage: opencode-acp [--server URL] [--password-file FILE] [--config FILE] [--no-daemon]
+                    [--log-level LEVEL]
 
 The ACP agent on standard input and output, in front of a running OpenCode server.
 
   --server URL          the server (default: OPENCODE_ACP_SERVER, then http://127.0.0.1:4096)
   --password-file FILE  file that holds its password (default: OPENCODE_ACP_PASSWORD_FILE;
                         without one OPENCODE_SERVER_PASSWORD or OPENCODE_PASSWORD is read)
+  --config FILE         TOML file of the operator (default: OPENCODE_ACP_CONFIG, then none)
   --no-daemon           run in this process, as happens anyway: there is no daemon
   --log-level LEVEL     debug, info, warning (default) or error; the log goes to standard error
   --version             print the version
   --help                print this text
 """
 
+VALUED = ("--server", "--password-file", "--config", "--log-level")
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -38,7 +41,7 @@ def parse_flags(argv: Sequence[str]) -> Options:
         flag, glued, value = rest.pop(0).partition("=")
         if flag == "--no-daemon" and not glued:
             continue
-        if flag in ("--server", "--password-file", "--log-level"):
+        if flag in VALUED:
             if not glued:
                 value = rest.pop(0) if rest and not rest[0].startswith("--") else ""
             if not value:
@@ -57,7 +60,7 @@ def parse_flags(argv: Sequence[str]) -> Options:
     level = values.get("--log-level", "warning")
     if level not in _LEVELS:
         raise UsageError(f"--log-level takes one of {', '.join(_LEVELS)}, not {level!r}.")
-    return Options(server, values.get("--password-file"), level)
+    return Options(server, values.get("--password-file"), values.get("--config"), level)
 
 
 def check_server(url: str, origin: str) -> None:

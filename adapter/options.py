@@ -12,6 +12,8 @@ class Options:
     server: str | None = None
     """http(s) URL of the OpenCode server, without user or password."""
     password_file: str | None = None
+    config: str | None = None
+    """Path of the operator's configuration file."""
     log_level: str = "warning"
     """`debug`, `info`, `warning` or `error`."""
 

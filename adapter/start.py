@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.configfile import ConfigFileError, read_config
+from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
 from adapter.upstream.credentials import (
     Credential,
@@ -23,6 +25,7 @@ DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
 SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
 PATIENCE_VARIABLE: Final = "OPENCODE_ACP_QUEUE_PATIENCE"
 LONGEST_VARIABLE: Final = "OPENCODE_ACP_PROMPT_SECONDS"
+CONFIG_VARIABLE: Final = "OPENCODE_ACP_CONFIG"
 EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
 ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
 
@@ -31,7 +34,7 @@ class SettingError(Exception):
     """A setting of the environment has no meaning. `str()` is one sentence."""
 
 
-START_ERRORS: Final = (CredentialError, UrlError, SettingError)
+START_ERRORS: Final = (CredentialError, UrlError, SettingError, ConfigFileError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,12 @@ class Start:
     prompt_seconds: float | None = None
     interrupt_on_exit: bool = True
     allow_always: bool = False
+    limits: Limits = DEFAULTS
 
 
 def read_start(options: Options, environ: Mapping[str, str]) -> Start:
-    """Flags over environment over defaults. Raises one of `START_ERRORS`."""
+    """Flags over environment over file over defaults. Raises one of `START_ERRORS`."""
+    file = read_config(options.config or environ.get(CONFIG_VARIABLE))
     url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
     return Start(
         server=server_url(url),
@@ -56,6 +61,7 @@ def read_start(options: Options, environ: Mapping[str, str]) -> Start:
         prompt_seconds=_seconds(environ, LONGEST_VARIABLE),
         interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
         allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
+        limits=file.limits,
     )
 
 

@@ -23,7 +23,7 @@ class Open:
 
 
 class OpenSessions:
-    """At most `settings.sessions`; one more is refused with -32053 and the others stay."""
+    """At most `limits.sessions_per_connection`; one more is refused, and the others stay."""
 
     def __init__(self, engine: Engine, client: Client) -> None:
         self._engine = engine
@@ -51,7 +51,7 @@ class OpenSessions:
 
     def check_room(self, session_id: str = "") -> None:
         """AcpError -32053 if one more session is one too many."""
-        limit = self._engine.settings.sessions
+        limit = self._engine.settings.limits.sessions_per_connection
         if session_id not in self._open and len(self._open) >= limit:
             raise AcpError(
                 Code.LIMIT,

@@ -13,6 +13,7 @@ from adapter.core.values import Stop
 from adapter.flags import HELP
 from adapter.start import (
     ALWAYS_VARIABLE,
+    CONFIG_VARIABLE,
     EXIT_VARIABLE,
     LONGEST_VARIABLE,
     PATIENCE_VARIABLE,
@@ -94,6 +95,7 @@ def test_every_flag_and_variable_is_in_the_readme() -> None:
     flags = set(re.findall(r"--[a-z-]+", HELP))
     names = {
         SERVER_VARIABLE,
+        CONFIG_VARIABLE,
         EXIT_VARIABLE,
         PATIENCE_VARIABLE,
         LONGEST_VARIABLE,

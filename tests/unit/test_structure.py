@@ -37,9 +37,11 @@ CORE: Final = modules("adapter.core")
 # Which of our modules the modules of a room may import; the first prefix that fits decides.
 MAY_IMPORT: Final = (
     ("contract", ("contract",)),
-    ("adapter.core", ("contract", "adapter.core")),
+    # The table of limits is plain values, for every room that holds one of them.
+    ("adapter.limits", ()),
+    ("adapter.core", ("contract", "adapter.core", "adapter.limits")),
     # Updates are built from what core puts out, so its plain values are known there too.
-    ("adapter.acp", ("contract", "adapter.acp", "adapter.core.values")),
+    ("adapter.acp", ("contract", "adapter.acp", "adapter.core.values", "adapter.limits")),
     ("adapter.upstream", ("contract", "adapter.upstream")),
     ("adapter", ("contract", "adapter")),
     ("stubs", ("contract", "stubs")),
@@ -70,14 +72,18 @@ def test_nothing_starts_a_process_or_runs_data(path: Path) -> None:
     assert list(filter(FORBIDDEN_MODULES.match, imports(tree, OURS))) == []
 
 
-def test_no_file_is_opened_but_the_password_and_the_null_device() -> None:
+def test_no_file_is_opened_but_those_of_the_operator_and_the_null_device() -> None:
     """Nothing is kept on disk, and no file of a project is read."""
     opened = {
         name: len(found)
         for name, path in modules("adapter").items()
         if (found := calls(parse(path), FILE_CALLS))
     }
-    assert opened == {"adapter.upstream.credentials": 1, "adapter.acp.descriptors": 1}
+    assert opened == {
+        "adapter.configfile": 1,
+        "adapter.upstream.credentials": 1,
+        "adapter.acp.descriptors": 1,
+    }
 
 
 @named(PRODUCT)

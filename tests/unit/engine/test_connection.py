@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adapter.acp.framing import OUTBOUND_LIMIT
+from adapter.limits import Limits
 from contract.errors import Code
 from stubs.server import Rule
 from stubs.waiting import until
@@ -88,7 +89,7 @@ async def test_a_bad_directory_is_a_bad_parameter(
 
 
 async def test_the_cap_holds_for_sessions_that_are_opened_at_once(tmp_path: Path) -> None:
-    async with stage(tmp_path, sessions=2) as scene:
+    async with stage(tmp_path, limits=Limits(sessions_per_connection=2)) as scene:
         front = await scene.front()
         idents = [front.send("session/new", cwd=str(tmp_path), mcpServers=[]) for _ in range(5)]
         answers = await asyncio.gather(*map(front.answer, idents), return_exceptions=True)
@@ -104,7 +105,7 @@ async def test_the_cap_holds_for_sessions_that_are_opened_at_once(tmp_path: Path
 
 
 async def test_an_opening_that_failed_takes_no_room(tmp_path: Path) -> None:
-    async with stage(tmp_path, sessions=1) as scene:
+    async with stage(tmp_path, limits=Limits(sessions_per_connection=1)) as scene:
         front = await scene.front()
         scene.stub.faults.add(Rule("status", "/api/agent", times=100))
         for _ in range(2):

@@ -1,0 +1,91 @@
+"""The configuration file: what it may say, and what is told when it says something else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from adapter.config import load
+from adapter.configfile import MAX_BYTES, ConfigFileError, read_config
+from adapter.limits import DEFAULTS, Limits
+from adapter.options import Options
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "opencode-acp.toml"
+
+
+def refused(path: Path | str) -> str:
+    """The sentence that a start with this file ends with."""
+    with pytest.raises(ConfigFileError) as caught:
+        read_config(str(path))
+    sentence = str(caught.value)
+    assert str(path) in sentence
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "[limits]\n"])
+def test_what_is_not_said_is_the_default(path: Path, text: str) -> None:
+    path.write_text(text)
+    assert read_config(str(path)).limits == DEFAULTS
+    assert read_config(None).limits == DEFAULTS
+    assert read_config("").limits == DEFAULTS
+
+
+def test_limits_are_lowered(path: Path) -> None:
+    path.write_text("[limits]\nprompts = 4\nidle_seconds = 1.5\n")
+    assert read_config(str(path)).limits == Limits(prompts=4, idle_seconds=1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[limits]\nprompts = 33\n", "prompts"),
+        ("[limits]\nprompts = 0\n", "prompts"),
+        ("[limits]\nprompts = '4'\n", "prompts"),
+        ("[limits]\npromts = 4\n", "promts"),
+        ("[limit]\nprompts = 4\n", "'limit'"),
+        ("prompts = 4\n", "'prompts'"),
+        ("limits = 4\n", "'limits'"),
+        ("[[limits]]\nprompts = 4\n", "'limits'"),
+        ("[limits]\nprompts = 4\nprompts = 4\n", "TOML"),
+        ("[limits\n", "TOML"),
+        ("x = " + "[" * 5000, "nested"),
+        ("#" * (MAX_BYTES + 1), "larger"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(path: Path, text: str, told: str) -> None:
+    path.write_text(text)
+    assert told in refused(path)
+
+
+def test_what_is_no_text_file_is_refused(path: Path, tmp_path: Path) -> None:
+    assert "No such file" in refused(path)
+    assert "regular" in refused(tmp_path)
+    path.write_bytes(b"\xff")
+    assert "UTF-8" in refused(path)
+    os.mkfifo(tmp_path / "fifo")
+    assert "regular" in refused(tmp_path / "fifo")
+    assert "null" in refused("a\0b")
+
+
+def test_the_flag_names_the_file_before_the_environment(path: Path, tmp_path: Path) -> None:
+    path.write_text("[limits]\ncancel_seconds = 0.5\nsessions = 3\n")
+    other = tmp_path / "other.toml"
+    other.write_text("[limits]\nsessions = 4\n")
+    environ = {"OPENCODE_ACP_CONFIG": str(other)}
+    settings = load(Options(config=str(path)), environ)
+    assert settings.limits == Limits(cancel_seconds=0.5, sessions=3)
+    assert settings.waits.cancel == 0.5
+    assert load(Options(), environ).limits.sessions == 4
+    assert load(Options(), {"OPENCODE_ACP_CONFIG": ""}).limits == DEFAULTS
+
+
+def test_a_start_with_a_bad_file_ends(path: Path) -> None:
+    path.write_text("[limits]\nprompts = 33\n")
+    with pytest.raises(ConfigFileError):
+        load(Options(), {"OPENCODE_ACP_CONFIG": str(path)})
