@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from contract.calls import CallMarks
 from contract.shapes import (
     Form,
     JsonObject,
@@ -71,6 +72,7 @@ class InboxEnqueuedItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     type: str
     delivery: str | None = None
+    payload: CallMarks = Field(default_factory=CallMarks)
 
 
 class InboxEnqueued(Event):
@@ -200,6 +202,31 @@ class ToolFailed(ToolEvent):
     metadata: JsonObject | None = None
 
 
+class CompactionEvent(Event):
+    """An event of the one compaction that a session may have at a time.
+
+    `reason` is manual or auto; only a manual one that starts or fails tells the id of its item.
+    """
+
+    reason: str = "manual"
+
+
+class CompactionStarted(CompactionEvent):
+    type: ClassVar[str] = "session.compaction.started"
+    input_id: Annotated[str | None, Field(alias="inputID")] = None
+
+
+class CompactionEnded(CompactionEvent):
+    type: ClassVar[str] = "session.compaction.ended"
+    text: str = ""
+
+
+class CompactionFailed(CompactionEvent):
+    type: ClassVar[str] = "session.compaction.failed"
+    error: ServerError
+    input_id: Annotated[str | None, Field(alias="inputID")] = None
+
+
 class UsageUpdated(Event):
     type: ClassVar[str] = "session.usage.updated"
     cost: float
@@ -261,6 +288,7 @@ SESSION_EVENTS: Final[Mapping[str, type[Event]]] = MappingProxyType(
             TextStarted, TextDelta, TextEnded,
             ReasoningStarted, ReasoningDelta, ReasoningEnded,
             ToolInputStarted, ToolInputEnded, ToolCalled, ToolProgress, ToolSuccess, ToolFailed,
+            CompactionStarted, CompactionEnded, CompactionFailed,
             UsageUpdated, PermissionAsked, PermissionReplied,
             FormCreated, FormReplied, FormCancelled,
         )
@@ -288,8 +316,7 @@ IGNORED_TYPES: Final = frozenset(
     {
         "session.instructions.updated", "session.step.streamed", "session.metadata.updated",
         "session.inbox.delivery.changed", "session.skill.activated", "session.permissions",
-        "session.compaction.started", "session.compaction.delta", "session.compaction.ended",
-        "session.compaction.failed", "session.updated", "shell.created", "shell.exited",
+        "session.compaction.delta", "session.updated", "shell.created", "shell.exited",
         "project.updated", "mcp.resources.changed", "session.viewed",
     }
 )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from contract.calls import AgentMention, CallMarks, call_of, child_of
 from contract.shapes import JsonObject, ModelRef, ServerError, Shape, Tokens, ToolContent
 
 
@@ -40,7 +41,7 @@ class Session(Shape):
     time: RowTime = Field(default_factory=RowTime)
 
 
-class InboxPayload(Shape):
+class ItemPayload(CallMarks):
     text: str = ""
 
 
@@ -50,7 +51,7 @@ class InboxItem(Shape):
     id: str
     type: str = "user"
     delivery: str | None = None
-    payload: InboxPayload = Field(default_factory=InboxPayload)
+    payload: ItemPayload = Field(default_factory=ItemPayload)
 
 
 class ToolState(Shape):
@@ -95,9 +96,34 @@ class Row(Shape):
     time: RowTime = Field(default_factory=RowTime)
 
 
+class Source(Shape):
+    """Where an attachment came from: `inline`, or `uri` with the file's address."""
+
+    type: str = "inline"
+    uri: str | None = None
+
+
+class Attachment(Shape):
+    """A file of a prompt, its bytes included (base64)."""
+
+    data: str = ""
+    mime: str = ""
+    name: str | None = None
+    source: Source = Field(default_factory=Source)
+
+
 class UserRow(Row):
     type: Literal["user"]
     text: str = ""
+    files: tuple[Attachment, ...] = ()
+    agents: tuple[AgentMention, ...] = ()
+
+
+class SyntheticRow(Row):
+    """A message that the server put in: a reminder, a retry's request, the end of a child."""
+
+    type: Literal["synthetic"]
+    metadata: JsonObject | None = None
 
 
 class IdleRow(Row):
@@ -115,7 +141,31 @@ class AssistantRow(Row):
     tokens: Tokens | None = None
 
 
-AnyRow = UserRow | IdleRow | AssistantRow | Row
+class ShellOutput(Shape):
+    output: str = ""
+
+
+class ShellRow(Row):
+    """A command that a user of another front end ran beside any turn."""
+
+    type: Literal["shell"]
+    command: str = ""
+    status: str = ""
+    exit: int | None = None
+    output: ShellOutput = Field(default_factory=ShellOutput)
+
+
+class CompactionRow(Row):
+    """`status` is running, completed or failed; `reason` manual or auto."""
+
+    type: Literal["compaction"]
+    status: str = ""
+    reason: str = ""
+    summary: str = ""
+    error: ServerError | None = None
+
+
+AnyRow = UserRow | IdleRow | AssistantRow | ShellRow | SyntheticRow | CompactionRow | Row
 
 
 class ModelLimit(Shape):
@@ -174,6 +224,17 @@ class Skill(Shape):
     description: str | None = None
 
 
+def row_call(row: AnyRow) -> str | None:
+    """The turn whose command made this row, or the child whose end it tells."""
+    match row:
+        case UserRow():
+            return call_of(row.agents)
+        case SyntheticRow():
+            return child_of(row.metadata)
+        case _:
+            return None
+
+
 def _part(raw: object) -> Part:
     if not isinstance(raw, dict):
         return OtherPart(type="unknown")
@@ -198,6 +259,12 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
             return UserRow.model_validate(raw)
         case "idle":
             return IdleRow.model_validate(raw)
+        case "shell":
+            return ShellRow.model_validate(raw)
+        case "synthetic":
+            return SyntheticRow.model_validate(raw)
+        case "compaction":
+            return CompactionRow.model_validate(raw)
         case "assistant":
             parts = tuple(_part(part) for part in raw.get("content") or ())
             return AssistantRow.model_validate({**raw, "content": parts})
@@ -206,7 +273,8 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
 
 
 __all__ = [
-    "Agent", "AnyRow", "AssistantRow", "Command", "IdleRow", "InboxItem", "Info", "Model", "Part",
-    "ReasoningPart", "Row", "Session", "Skill", "TextPart", "ToolPart", "ToolState", "UserRow",
-    "ValidationError", "parse_row",
+    "Agent", "AnyRow", "AssistantRow", "Attachment", "Command", "CompactionRow", "IdleRow",
+    "InboxItem", "Info", "ItemPayload", "Model", "Part", "ReasoningPart", "Row", "Session",
+    "ShellRow", "Skill", "SyntheticRow", "TextPart", "ToolPart", "ToolState", "UserRow",
+    "ValidationError", "parse_row", "row_call",
 ]  # fmt: skip

@@ -110,4 +110,12 @@ WORKAROUNDS: Final = (
         reconciliation="Not needed.",
         removal="The list does not hold it.",
     ),
+    Workaround(
+        name="a command is known by a mention",
+        rationale="A command takes no id and tells none, and its item looks like any other prompt.",
+        source="later experiments on commands: agents of the request come back unchanged",
+        limits="Other front ends see a mention of no length in the row.",
+        reconciliation="A lost answer is looked up by it: inbox, rows, the newest children.",
+        removal="The route of commands takes an id, or its answer tells one.",
+    ),
 )
