@@ -26,7 +26,7 @@ def initialize_result(params: dict[str, object]) -> dict[str, object]:
         "protocolVersion": PROTOCOL_VERSION,
         "agentInfo": {"name": "opencode-acp", "title": "OpenCode", "version": VERSION},
         "agentCapabilities": {
-            "loadSession": False,
+            "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
             "mcpCapabilities": {"http": False, "sse": False},
             "sessionCapabilities": {"resume": {}, "close": {}},

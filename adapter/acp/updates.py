@@ -45,6 +45,26 @@ def chunks(chunk: Chunk) -> Iterator[Json]:
         yield update
 
 
+def user_text(message_id: str, text: str) -> Iterator[Json]:
+    """`user_message_chunk`s of a prompt's text, split when very long."""
+    for start in range(0, len(text), CHUNK_CHARS):
+        block: Json = {"type": "text", "text": text[start : start + CHUNK_CHARS]}
+        yield user_block(message_id, block)
+
+
+def user_block(message_id: str, block: Json) -> Json:
+    """`user_message_chunk` of one content block."""
+    return {"sessionUpdate": "user_message_chunk", "messageId": message_id, "content": block}
+
+
+def with_meta(update: Json, **told: object) -> Json:
+    """The update with more of ours in its `_meta`."""
+    meta = update.get("_meta")
+    known = meta.get(META) if isinstance(meta, dict) else None
+    mine = known if isinstance(known, dict) else {}
+    return {**update, "_meta": {META: {**mine, **told}}}
+
+
 def tool(tool_call: Tool, directory: str) -> Json:
     """`tool_call` at first sight, `tool_call_update` afterwards."""
     kind = "tool_call" if tool_call.first else "tool_call_update"

@@ -7,7 +7,7 @@ performs the outputs in order.
 
 from __future__ import annotations
 
-from adapter.core import asks, boundary, cancel, recover, waiting
+from adapter.core import asks, boundary, cancel, load, recover, waiting
 from adapter.core.offsets import OffsetTable
 from adapter.core.settle import ended_elsewhere, settle
 from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
@@ -27,6 +27,8 @@ from adapter.core.values import (
     Output,
     Posted,
     Reconcile,
+    Reloading,
+    Replayed,
     Replied,
     Reply,
     ServerSeen,
@@ -133,6 +135,10 @@ class SessionCore:
                 return waiting.woken(state, given)
             case Fired(timer):
                 return self._fired(timer)
+            case Reloading():
+                return load.reloading(state, given)
+            case Replayed():
+                return load.replayed(state, given)
             case Left():
                 return self._left(given)
 

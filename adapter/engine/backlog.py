@@ -1,74 +1,37 @@
-"""What a client that does not read is still owed, kept without its text.
+"""What a client that cannot take updates now is still owed, kept without its text.
 
 lifecycle.md, "A client that does not read": past the bound of a connection's outbox, text is kept
 as a reference (message, part, from, to) and fetched from the server when its turn comes; tools and
 usage keep the latest value per key; notices are kept all. The order of first sight is kept within
 a session; sessions do not wait for each other.
+
+A session that is being loaded is held: what happens meanwhile is owed until the replay is out, and
+its text is kept up to a bound, so that a running turn goes on streaming afterwards.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from adapter.acp import updates
 from adapter.core.values import Chunk
-from adapter.upstream.errors import UpstreamError
-from contract.reads import AssistantRow, ReasoningPart, TextPart
+from adapter.engine.owed import Json, Queue, Shown, Ways
 
 logger = logging.getLogger(__name__)
-
-Json = dict[str, object]
 
 # Entries of one connection; the parts and tools of its turns stay far below. Past it the client
 # counts as one that left.
 ENTRIES: Final = 50_000
-# A part that is still streamed cannot be read yet; it is asked for again after this many seconds.
-# Once its turn is over it is given up after so many reads in a row that had no more of it.
-PAUSE: Final = 0.25
-ATTEMPTS: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """What a queue needs of its connection and of the server."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Hold:
+    """One load's: `released` once it is over."""
 
-    send: Callable[[str, Json], None]
-    fetch: Callable[[str, str], Awaitable[object]]
-    relaxed: Callable[[], Awaitable[None]]
-    sleep: Callable[[float], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Characters `start` to `end` of a part, to be read when the client takes them."""
-
-    chunk: Chunk
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What replaces what in a session: an entry takes the place of one with the same key."""
-
-    name: str
-    ident: str
-
-
-def key_of(update: Json, serial: int) -> Key:
-    """The key of an update that is no text."""
-    match update.get("sessionUpdate"):
-        case "tool_call" | "tool_call_update":
-            return Key("tool", str(update.get("toolCallId")))
-        case "notice" | "session_info_update":
-            return Key("notice", str(serial))
-        case name:
-            return Key(str(name), "")
+    released: asyncio.Event
 
 
 class Backlog:
@@ -90,6 +53,7 @@ class Backlog:
         self._give_up = give_up
         self._queues: dict[str, Queue] = {}
         self._drains: dict[str, asyncio.Task[None]] = {}
+        self._holds: dict[str, Hold] = {}
         self._serial = 0
         self._closed = False
         self.left_out = 0
@@ -100,7 +64,36 @@ class Backlog:
 
     def busy(self, session_id: str) -> bool:
         """Whether the session is owed something; what comes later must then go behind it."""
-        return session_id in self._drains
+        return session_id in self._drains or session_id in self._holds
+
+    async def hold(self, session_id: str) -> Hold:
+        """Keep back what happens in a session until the hold is released; the last hold counts.
+
+        Texts and tools that it is owed already come with the load that this is for.
+        """
+        hold = self._holds[session_id] = Hold(asyncio.Event())
+        drain = self._drains.get(session_id)
+        if drain is not None:
+            drain.cancel()
+            await asyncio.wait({drain})
+        queue = self._queue(session_id)
+        queue.drop_shown()
+        return hold
+
+    def release(self, session_id: str, hold: Hold, shown: Shown) -> None:
+        """Send what was kept back, but for what the client was shown meanwhile."""
+        hold.released.set()
+        if self._holds.get(session_id) is not hold:
+            return
+        del self._holds[session_id]
+        queue = self._queues.get(session_id)
+        if queue is None:
+            return
+        queue.skip(shown)
+        if queue.entries:
+            self._mind(session_id)
+        else:
+            del self._queues[session_id]
 
     def owe_text(self, session_id: str, chunk: Chunk) -> None:
         """Keep a reference to the chunk's text, joined to what is owed of the same part."""
@@ -117,6 +110,8 @@ class Backlog:
 
     async def drained(self, session_id: str) -> None:
         """Wait until the session is owed nothing: the answer of a turn follows all its updates."""
+        while (hold := self._holds.get(session_id)) is not None:
+            await hold.released.wait()
         drain = self._drains.get(session_id)
         if drain is None:
             return
@@ -138,6 +133,9 @@ class Backlog:
         # One that was cancelled before it ran has not cleared its own.
         self._queues.clear()
         self._drains.clear()
+        for hold in self._holds.values():
+            hold.released.set()
+        self._holds.clear()
 
     def _queue(self, session_id: str) -> Queue:
         return self._queues.setdefault(session_id, Queue(session_id, self._ways))
@@ -148,7 +146,7 @@ class Backlog:
             logger.warning("a client that does not read is owed too much; it counts as gone")
             self._close()
             self._give_up()
-        elif session_id not in self._drains:
+        elif session_id not in self._drains and session_id not in self._holds:
             name = f"backlog {session_id}"
             self._drains[session_id] = asyncio.create_task(self._drain(session_id), name=name)
 
@@ -162,92 +160,6 @@ class Backlog:
         try:
             self.left_out += await queue.pay()
         finally:
-            del self._queues[session_id]
             del self._drains[session_id]
-
-
-class Queue:
-    """What one session is owed, in the order of first sight."""
-
-    def __init__(self, session_id: str, ways: Ways) -> None:
-        self._session_id = session_id
-        self._ways = ways
-        self.entries: OrderedDict[Key, Text | Json] = OrderedDict()
-        self.turn_is_over = False
-
-    def put_text(self, chunk: Chunk) -> None:
-        key = Key(chunk.kind, f"{chunk.message_id}/{chunk.ordinal}")
-        end = chunk.start + len(chunk.text)
-        known = self.entries.get(key)
-        start = known.start if isinstance(known, Text) else chunk.start
-        bare = Chunk(
-            chunk.owner, chunk.message_id, chunk.kind, "", chunk.retry_of, True, chunk.ordinal
-        )
-        self.entries[key] = Text(bare, start, end)
-
-    def put(self, update: Json, serial: int) -> None:
-        key = key_of(update, serial)
-        known = self.entries.get(key)
-        if isinstance(known, dict) and known.get("sessionUpdate") == "tool_call":
-            update = {**known, **update, "sessionUpdate": "tool_call"}
-        self.entries[key] = update
-
-    async def pay(self) -> int:
-        """Send all of it as the client takes it; the number of characters that were lost."""
-        lost = 0
-        while self.entries:
-            await self._ways.relaxed()
-            if not self.entries:
-                break  # closed meanwhile
-            key, entry = self.entries.popitem(last=False)
-            if isinstance(entry, Text):
-                lost += await self._pay_text(key, entry)
-            else:
-                self._ways.send(self._session_id, entry)
-        return lost
-
-    async def _pay_text(self, key: Key, owed: Text) -> int:
-        """Send what is owed of a part once it can be read; the number of characters left out."""
-        chunk = owed.chunk
-        text, lost = await self._read(key, owed)
-        for update in updates.chunks(
-            Chunk(
-                chunk.owner, chunk.message_id, chunk.kind, text, chunk.retry_of, True,
-                chunk.ordinal, owed.start,
-            )
-        ):  # fmt: skip
-            self._ways.send(self._session_id, update)
-        return lost
-
-    async def _read(self, key: Key, owed: Text) -> tuple[str, int]:
-        """What is owed of a part, what came meanwhile included, and how much is missing."""
-        attempts = 0
-        longest = 0
-        end = owed.end
-        while True:
-            full = await self._part(owed.chunk)
-            later = self.entries.pop(key, None)
-            if isinstance(later, Text):
-                end = later.end
-            if len(full) >= end:
-                return full[owed.start : end], 0
-            attempts = attempts + 1 if self.turn_is_over and len(full) <= longest else 0
-            longest = max(longest, len(full))
-            # Its turn is over and the server has no more of it: a server that was killed.
-            if attempts >= ATTEMPTS:
-                missing = end - max(len(full), owed.start)
-                logger.warning("%d characters of %s cannot be read", missing, key.ident)
-                return full[owed.start :], missing
-            await self._ways.sleep(PAUSE)
-
-    async def _part(self, chunk: Chunk) -> str:
-        try:
-            row = await self._ways.fetch(self._session_id, chunk.message_id)
-        except (UpstreamError, ValueError) as error:
-            logger.info("a text that is owed cannot be read yet: %s", error)
-            return ""
-        if not isinstance(row, AssistantRow):
-            return ""
-        kind = TextPart if chunk.kind == "text" else ReasoningPart
-        parts = [part for part in row.content if isinstance(part, kind)]
-        return parts[chunk.ordinal].text if chunk.ordinal < len(parts) else ""
+            if session_id not in self._holds:
+                del self._queues[session_id]

@@ -15,6 +15,7 @@ from adapter.engine.engine import Engine
 from adapter.engine.methods.choosing import Choosing
 from adapter.engine.methods.desk import Desk, Method
 from adapter.engine.methods.ending import Ending
+from adapter.engine.methods.loading import Loading
 from adapter.engine.methods.opening import Opening
 from adapter.engine.methods.prompting import Prompting
 from adapter.engine.problems import as_acp_error
@@ -41,10 +42,12 @@ class Connection:
         self._sessions = OpenSessions(engine, self)
         desk = Desk(engine, self, self._sessions)
         opening, ending, choosing = Opening(desk), Ending(desk), Choosing(desk)
+        loading = Loading(desk, opening, self._backlog, self._send, self._relaxed)
         self._prompting = Prompting(desk, self._backlog.drained)
         self._methods: dict[str, Method] = {
             "initialize": self._initialize,
             "session/new": opening.new,
+            "session/load": loading.load,
             "session/resume": opening.resume,
             "session/close": ending.close,
             "session/prompt": self._prompting.prompt,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 from adapter.acp import updates
 from adapter.acp.prompts import PromptContent
@@ -35,7 +35,7 @@ class Hub:
         self.session_id = session.id
         self.directory = directory
         self.core = SessionCore(session.id, services.offsets, services.pid(), session.cost)
-        self._rested = asyncio.Event()
+        self._stepped = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
         self.choices = Offers(services, session, directory, self._attachments)
@@ -64,13 +64,25 @@ class Hub:
 
     async def rest(self, seconds: float) -> None:
         """Wait until no stop is owed to the server any more, at most so long."""
+        if not await self._until(lambda: not self.core.owes_a_stop, seconds):
+            logger.warning("%s is left with a stop that the server lacks", self.session_id)
+
+    async def whole(self) -> None:
+        """Wait until no event of a turn is missing: a gap's reads are over, or given up."""
+        await self._until(
+            lambda: not (self.core.in_gap and self.core.turn_ids), self._services.settings.waits.gap
+        )
+
+    async def _until(self, reached: Callable[[], bool], seconds: float) -> bool:
+        """Wait for something that only a step of the core brings about; False: not in time."""
         try:
             async with asyncio.timeout(seconds):
-                while self.core.owes_a_stop:
-                    self._rested.clear()
-                    await self._rested.wait()
+                while not reached():
+                    self._stepped.clear()
+                    await self._stepped.wait()
         except TimeoutError:
-            logger.warning("%s is left with a stop that the server lacks", self.session_id)
+            return False
+        return True
 
     async def aclose(self) -> None:
         """End every task and timer of this session; turns must have settled before."""
@@ -181,8 +193,7 @@ class Hub:
             except Exception:
                 logger.exception("%s could not be performed", type(output).__name__)
                 faults += 1
-        if not self.core.owes_a_stop:
-            self._rested.set()
+        self._stepped.set()
         if faults:
             raise RuntimeError("an output of the core could not be performed")
 

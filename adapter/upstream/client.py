@@ -25,6 +25,7 @@ from adapter.upstream.errors import (
     TooLarge,
     Unreachable,
 )
+from adapter.upstream.history import History
 from adapter.upstream.posted import Admitted, NotAdmitted, Posted, Unclear, Unsent
 from adapter.upstream.shaped import Walk, an_object, data, objects, row_of, shaped
 from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
@@ -264,6 +265,10 @@ class Server:
                 return tuple(reversed(newest_first)), True
             if len(newest_first) >= bound or walk.count >= _PAGES:
                 return tuple(reversed(newest_first)), False
+
+    def history(self, session_id: str, bound: int) -> History:
+        """A reading of the newest `bound` rows, oldest first."""
+        return History(self._http, session_id, bound)
 
     async def row(self, session_id: str, message_id: str) -> AnyRow | None:
         """One row, or None while the session has no such message."""

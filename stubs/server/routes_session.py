@@ -206,8 +206,9 @@ async def messages(request: web.Request) -> web.Response:
     if at is not None:
         index = next((n for n, row in enumerate(rows) if row["id"] == at), None)
         if index is None:
-            refuse(400, "InvalidCursorError", message="Invalid cursor")
-        rows = rows[index + 1 :] if forward else rows[max(0, index - limit) : index]
+            rows = []  # The row is gone, which is no error.
+        else:
+            rows = rows[index + 1 :] if forward else rows[max(0, index - limit) : index]
     page = rows[:limit]
     cursors: Json = {"previous": None, "next": None}
     if page:

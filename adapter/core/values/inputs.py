@@ -149,6 +149,21 @@ class InboxRead:
     active: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Reloading:
+    """The owner loads the session anew: what it has of its running turn counts for nothing."""
+
+    owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The owner was shown these rows, oldest first, from the row of its running turn on."""
+
+    owner: int
+    rows: tuple[AnyRow, ...]
+
+
 Input = (
     Submit
     | Posted
@@ -161,6 +176,8 @@ Input = (
     | Answered
     | Replied
     | Fired
+    | Reloading
+    | Replayed
     | Woken
     | Reconcile
     | InboxRead

@@ -26,35 +26,38 @@ class Opening:
         engine = self._desk.engine
         await engine.check_contract()
         session = await engine.server.create_session(directory)
-        one = self._open(session, directory, call)
-        return {"sessionId": session.id, **await self._answer(one, params, call, known=False)}
+        one = self.open(session, directory, call)
+        return {"sessionId": session.id, **await self.answer(one, params, call, known=False)}
 
     async def resume(self, call: Call) -> Json:
+        params, session, home = await self.existing(call)
+        known = self._desk.sessions.get(session.id) is not None
+        one = self.open(session, home, call)
+        return await self.answer(one, params, call, known=known)
+
+    async def existing(self, call: Call) -> tuple[acp.ResumeSession, Session, str]:
+        """The parameters of an opening, its session at the server, and where that lives.
+
+        AcpError -32002 if the server has none of that id, -32052 if it belongs elsewhere.
+        """
         params = acp.read_params(acp.ResumeSession, call.params)
         directory = directory_of(params)
-        sessions = self._desk.sessions
-        sessions.check_room(params.session_id)
-        session = await self._existing(params.session_id)
-        home = check_home(session, directory)
-        known = sessions.get(session.id) is not None
-        one = self._open(session, home, call)
-        return await self._answer(one, params, call, known=known)
-
-    async def _existing(self, session_id: str) -> Session:
-        """The session at the server. AcpError -32002 if it has none of that id."""
+        self._desk.sessions.check_room(params.session_id)
         await self._desk.engine.check_contract()
         try:
-            return await self._desk.engine.server.session(session_id)
+            session = await self._desk.engine.server.session(params.session_id)
         except ValueError:
             # Outside the grammar of OpenCode's ids, so no server has it.
-            raise session_gone(session_id) from None
+            raise session_gone(params.session_id) from None
+        return params, session, check_home(session, directory)
 
-    def _open(self, session: Session, directory: str, call: Call) -> Open:
+    def open(self, session: Session, directory: str, call: Call) -> Open:
+        """Attach the connection, as the parameters want it."""
         ambient = ours(call.params).get("ambient") is True
         home = session.location.directory if session.location else directory
         return self._desk.sessions.open(session, home, ambient=ambient)
 
-    async def _answer(self, one: Open, params: acp.NewSession, call: Call, *, known: bool) -> Json:
+    async def answer(self, one: Open, params: acp.NewSession, call: Call, *, known: bool) -> Json:
         """The choices; what else the client should know follows the answer.
 
         An opening that fails leaves the session open if it was open before (`known`).

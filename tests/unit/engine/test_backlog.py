@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from adapter.core.values import Chunk
-from adapter.engine.backlog import ATTEMPTS, ENTRIES, Backlog
+from adapter.engine.backlog import ENTRIES, Backlog
+from adapter.engine.owed import ATTEMPTS
 from adapter.upstream.errors import Ambiguous
 from contract.reads import parse_row
 

@@ -1,0 +1,105 @@
+"""session/load: the whole conversation as updates, then the answer (ACP v1).
+
+The rows are read while the session goes on: what happens meanwhile is held back until the replay
+is out, and what the replay showed is left out of it. A replay is read and sent page by page, as
+the client takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from adapter.acp.transport import Call
+from adapter.core import values as v
+from adapter.engine.backlog import Backlog
+from adapter.engine.methods.desk import Desk, Json
+from adapter.engine.methods.opening import Opening
+from adapter.engine.owed import Shown
+from adapter.engine.replay import Replay
+from adapter.engine.sessions import Open
+from contract.errors import AcpError, Code
+from contract.reads import AnyRow
+
+CUT = "replay_cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """`send` queues an update past the backlog, `relaxed` waits for a client that reads slowly."""
+
+    desk: Desk
+    opening: Opening
+    backlog: Backlog
+    send: Callable[[str, Json], None]
+    relaxed: Callable[[], Awaitable[None]]
+
+    async def load(self, call: Call) -> Json:
+        """All updates of the replay precede the answer, whatever happened meanwhile follows it.
+
+        A page that cannot be read is the error of the load: what was sent until then stands, and
+        a session that was not open before is not open then.
+        """
+        params, session, home = await self.opening.existing(call)
+        known = self.desk.sessions.get(session.id) is not None
+        one = self.opening.open(session, home, call)
+        hold = await self.backlog.hold(session.id)
+        replay = Replay(home, self.desk.client.can)
+
+        def release() -> None:
+            self.backlog.release(session.id, hold, Shown(replay.texts, replay.tools))
+
+        told = False
+        try:
+            await one.hub.whole()
+            await self._replay(one, replay)
+            result = await self.opening.answer(one, params, call, known=True)
+            told = True
+        finally:
+            if not told:
+                release()
+                if not known:
+                    await self.desk.sessions.give_up(one)
+        follow_up = call.after
+
+        def after() -> None:
+            release()
+            if follow_up is not None:
+                follow_up()
+
+        call.after = after
+        return result
+
+    async def _replay(self, one: Open, replay: Replay) -> None:
+        """Show every row. A turn of ours that runs is told what its client has of it now."""
+        hub, server = one.hub, self.desk.engine.server
+        hub.step(v.Reloading(one.owner))
+        replay.active = hub.session_id in await server.active()
+        history = server.history(hub.session_id, self.desk.engine.settings.replay_messages)
+        turn = hub.core.turn_of(one.owner)
+        own: list[AnyRow] = []
+        first = True
+        async for page in history.pages():
+            self._check(one)
+            if first and history.is_cut:
+                self.send(hub.session_id, replay.notice(CUT, _cut(history.bound)))
+            first = False
+            for row in page:
+                if turn is not None and (own or row.id == turn.id):
+                    own.append(row)
+                for update in replay.updates(row):
+                    self.send(hub.session_id, update)
+            await self.relaxed()
+            self._check(one)
+        hub.step(v.Replayed(one.owner, tuple(own)))
+
+    def _check(self, one: Open) -> None:
+        """AcpError -32603 if the session was closed or loaded anew meanwhile."""
+        if not self.desk.sessions.holds(one):
+            raise AcpError(
+                Code.INTERNAL, "The load was given up: the session was closed or opened anew."
+            )
+
+
+def _cut(bound: int) -> str:
+    return f"Only the newest {bound} messages are shown; the server has older ones."

@@ -1,0 +1,204 @@
+"""What one session of a client is owed, in the order of first sight, and how it is paid."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from adapter.acp import updates
+from adapter.core.offsets import Part
+from adapter.core.values import Chunk
+from adapter.upstream.errors import UpstreamError
+from contract.reads import AssistantRow, ReasoningPart, TextPart
+
+logger = logging.getLogger(__name__)
+
+Json = dict[str, object]
+
+# A part that is still streamed cannot be read yet; it is asked for again after this many seconds.
+# Once its turn is over it is given up after so many reads in a row that had no more of it.
+PAUSE: Final = 0.25
+ATTEMPTS: Final = 8
+
+
+# Characters of one held session that are kept and need not be read again.
+KEPT: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What a queue needs of its connection and of the server."""
+
+    send: Callable[[str, Json], None]
+    fetch: Callable[[str, str], Awaitable[object]]
+    relaxed: Callable[[], Awaitable[None]]
+    sleep: Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Characters `start` to `end` of a part, to be read when the client takes them.
+
+    `kept` are these characters themselves, None where they have to be read.
+    """
+
+    chunk: Chunk
+    start: int
+    end: int
+    kept: str | None = None
+
+    def after(self, shown: int) -> Text | None:
+        """What is left of it for a client that has `shown` characters of the part."""
+        if shown >= self.end:
+            return None
+        skipped = max(shown - self.start, 0)
+        kept = None if self.kept is None else self.kept[skipped:]
+        return Text(self.chunk, self.start + skipped, self.end, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What replaces what in a session: an entry takes the place of one with the same key."""
+
+    name: str
+    ident: str
+
+
+def key_of(update: Json, serial: int) -> Key:
+    """The key of an update that is no text."""
+    match update.get("sessionUpdate"):
+        case "tool_call" | "tool_call_update":
+            return Key("tool", str(update.get("toolCallId")))
+        case "notice" | "session_info_update":
+            return Key("notice", str(serial))
+        case name:
+            return Key(str(name), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a replay showed: characters of each part, and tools, True for one that is over."""
+
+    texts: Mapping[Part, int]
+    tools: Mapping[str, bool]
+
+
+class Queue:
+    """What one session is owed, in the order of first sight."""
+
+    def __init__(self, session_id: str, ways: Ways) -> None:
+        self._session_id = session_id
+        self._ways = ways
+        self.entries: OrderedDict[Key, Text | Json] = OrderedDict()
+        self.turn_is_over = False
+        # Characters that may still be kept; none for a client that does not read.
+        self._room = 0
+
+    def drop_shown(self) -> None:
+        """A load begins: its rows show the texts and tools, whatever comes now may be kept."""
+        for key, entry in list(self.entries.items()):
+            if isinstance(entry, Text) or key.name == "tool":
+                del self.entries[key]
+        self._room = KEPT
+
+    def skip(self, shown: Shown) -> None:
+        """Leave out what a replay has shown."""
+        for key, entry in list(self.entries.items()):
+            left: Text | Json | None
+            if isinstance(entry, Text):
+                chunk = entry.chunk
+                part = Part(chunk.message_id, chunk.kind, chunk.ordinal)
+                left = entry.after(shown.texts.get(part, 0))
+            elif key.name == "tool" and key.ident in shown.tools:
+                is_over = shown.tools[key.ident]
+                left = None if is_over else {**entry, "sessionUpdate": "tool_call_update"}
+            else:
+                continue
+            if left is None:
+                del self.entries[key]
+            else:
+                self.entries[key] = left
+
+    def put_text(self, chunk: Chunk) -> None:
+        key = Key(chunk.kind, f"{chunk.message_id}/{chunk.ordinal}")
+        end = chunk.start + len(chunk.text)
+        known = self.entries.get(key)
+        before = known if isinstance(known, Text) else Text(chunk, chunk.start, chunk.start, "")
+        bare = replace(chunk, text="", start=0)
+        self.entries[key] = Text(bare, before.start, end, self._keep(before.kept, chunk.text))
+
+    def _keep(self, before: str | None, text: str) -> str | None:
+        if before is None or len(text) > self._room:
+            return None
+        self._room -= len(text)
+        return before + text
+
+    def put(self, update: Json, serial: int) -> None:
+        key = key_of(update, serial)
+        known = self.entries.get(key)
+        if isinstance(known, dict) and known.get("sessionUpdate") == "tool_call":
+            update = {**known, **update, "sessionUpdate": "tool_call"}
+        self.entries[key] = update
+
+    async def pay(self) -> int:
+        """Send all of it as the client takes it; the number of characters that were lost."""
+        lost = 0
+        while self.entries:
+            await self._ways.relaxed()
+            if not self.entries:
+                break  # closed meanwhile
+            key, entry = self.entries.popitem(last=False)
+            if isinstance(entry, Text):
+                lost += await self._pay_text(key, entry)
+            else:
+                self._ways.send(self._session_id, entry)
+        return lost
+
+    async def _pay_text(self, key: Key, owed: Text) -> int:
+        """Send what is owed of a part once it can be read; the number of characters left out."""
+        if owed.kept is not None:
+            self._send_text(replace(owed.chunk, text=owed.kept))
+            return 0
+        text, lost = await self._read(key, owed)
+        self._send_text(replace(owed.chunk, text=text, recovered=True))
+        return lost
+
+    def _send_text(self, chunk: Chunk) -> None:
+        for update in updates.chunks(chunk):
+            self._ways.send(self._session_id, update)
+
+    async def _read(self, key: Key, owed: Text) -> tuple[str, int]:
+        """What is owed of a part, what came meanwhile included, and how much is missing."""
+        attempts = 0
+        longest = 0
+        end = owed.end
+        while True:
+            full = await self._part(owed.chunk)
+            later = self.entries.pop(key, None)
+            if isinstance(later, Text):
+                end = later.end
+            if len(full) >= end:
+                return full[owed.start : end], 0
+            attempts = attempts + 1 if self.turn_is_over and len(full) <= longest else 0
+            longest = max(longest, len(full))
+            # Its turn is over and the server has no more of it: a server that was killed.
+            if attempts >= ATTEMPTS:
+                missing = end - max(len(full), owed.start)
+                logger.warning("%d characters of %s cannot be read", missing, key.ident)
+                return full[owed.start :], missing
+            await self._ways.sleep(PAUSE)
+
+    async def _part(self, chunk: Chunk) -> str:
+        try:
+            row = await self._ways.fetch(self._session_id, chunk.message_id)
+        except (UpstreamError, ValueError) as error:
+            logger.info("a text that is owed cannot be read yet: %s", error)
+            return ""
+        if not isinstance(row, AssistantRow):
+            return ""
+        kind = TextPart if chunk.kind == "text" else ReasoningPart
+        parts = [part for part in row.content if isinstance(part, kind)]
+        return parts[chunk.ordinal].text if chunk.ordinal < len(parts) else ""
