@@ -112,26 +112,9 @@ class Attachment(Shape):
     source: Source = Field(default_factory=Source)
 
 
-class Source(Shape):
-    """Where an attachment came from: `inline`, or `uri` with the file's address."""
-
-    type: str = "inline"
-    uri: str | None = None
-
-
-class Attachment(Shape):
-    """A file of a prompt, its bytes included (base64)."""
-
-    data: str = ""
-    mime: str = ""
-    name: str | None = None
-    source: Source = Field(default_factory=Source)
-
-
 class UserRow(Row):
     type: Literal["user"]
     text: str = ""
-    files: tuple[Attachment, ...] = ()
     files: tuple[Attachment, ...] = ()
     agents: tuple[AgentMention, ...] = ()
 
@@ -278,10 +261,6 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
             return IdleRow.model_validate(raw)
         case "shell":
             return ShellRow.model_validate(raw)
-        case "compaction":
-            return CompactionRow.model_validate(raw)
-        case "shell":
-            return ShellRow.model_validate(raw)
         case "synthetic":
             return SyntheticRow.model_validate(raw)
         case "compaction":
@@ -294,7 +273,7 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
 
 
 __all__ = [
-    "Agent", "AnyRow", "AssistantRow", "Attachment", "Attachment", "Command", "CompactionRow", "IdleRow",
+    "Agent", "AnyRow", "AssistantRow", "Attachment", "Command", "CompactionRow", "IdleRow",
     "InboxItem", "Info", "ItemPayload", "Model", "Part", "ReasoningPart", "Row", "Session",
     "ShellRow", "Skill", "SyntheticRow", "TextPart", "ToolPart", "ToolState", "UserRow",
     "ValidationError", "parse_row", "row_call",
