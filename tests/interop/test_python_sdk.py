@@ -87,6 +87,27 @@ async def test_a_failed_prompt_is_an_error_with_the_cause(backend: Backend) -> N
             await agent.prompt(session.session_id, [acp.text_block("@@error 400 always@@")])
 
 
+async def test_a_conversation_is_loaded_by_another_process(backend: Backend) -> None:
+    project = backend.project()
+    script = f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@"
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        await agent.prompt(session.session_id, [acp.text_block(script)])
+        (tool,) = host.of("tool_call")
+    async with connected(backend) as (agent, host):
+        await agent.load_session(str(project), session.session_id)
+        await host.saw_text(words(3) + words(2))
+        assert host.text("user_message_chunk") == script
+        assert host.text("agent_thought_chunk") == words(2, "think")
+        shown = [*host.of("tool_call"), *host.of("tool_call_update")]
+        assert {update.tool_call_id for update in shown} == {tool.tool_call_id}
+        assert shown[-1].status == "completed"
+        host.updates.clear()
+        await agent.prompt(session.session_id, [acp.text_block("@@text 5@@")])
+        assert host.text() == words(5)
+        assert host.of("user_message_chunk") == []
+
+
 async def test_a_session_that_was_closed_is_resumed_by_another_process(backend: Backend) -> None:
     project = backend.project()
     async with connected(backend) as (agent, host):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tests.interop.node import Json, steps
 from tests.scenarios.backends import Backend
 from tests.scenarios.stage import ASKS, agent_argv, agent_env, shell, words
+
+PROMPTS: Final = {
+    "whole": f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@",
+    "endless": "@@text 400 50@@",
+}
 
 
 def choices(step: Json) -> dict[str, str]:
@@ -27,10 +32,7 @@ async def conversation(backend: Backend) -> dict[str, Any]:
             "command": agent_argv(backend.url),
             "env": agent_env(backend.password),
             "cwd": str(backend.project(ASKS)),
-            "prompts": {
-                "whole": f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@",
-                "endless": "@@text 400 50@@",
-            },
+            "prompts": PROMPTS,
         },
     )
 
@@ -56,6 +58,10 @@ async def test_a_conversation(backend: Backend) -> None:
     )
 
     assert told["cancel"]["stopReason"] == told["abort"]["stopReason"] == "cancelled"
-    assert choices(told["resume"]) == after
+    assert choices(told["resume"]) == choices(told["load"]) == after
+    history = told["load"]["updates"]
+    assert text(history, "user_message_chunk").startswith(PROMPTS["whole"])
+    assert text(history, "agent_thought_chunk") == words(2, "think")
+    assert text(history, "agent_message_chunk").startswith(words(3) + words(2) + "w0 w1 ")
     assert told["salvaged"]["salvaged"] == []
     assert told["exit"]["code"] == 0

@@ -102,6 +102,10 @@ await app.connectWith(tapped(stream, wire), async (peer) => {
 
   await step("close", ask.session.close, { sessionId });
   await step("resume", ask.session.resume, { sessionId, cwd });
+  await step("close again", ask.session.close, { sessionId });
+  updates.length = 0;
+  const loaded = await peer.request(ask.session.load, { sessionId, cwd, mcpServers: [] });
+  print("load", { ...loaded, updates: updates.splice(0) });
   print("salvaged", { salvaged });
 });
 
