@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from contract.errors import AcpError, Code, invalid_params, not_sent
+from contract.limits import CURSOR_CHARS
 
 # Characters of a sentence that quotes what the client sent.
 SENTENCE_CHARS: Final = 500
@@ -41,6 +42,11 @@ class ResumeSession(NewSession):
 
 class OfSession(Params):
     session_id: SessionId
+
+
+class ListSessions(Params):
+    cwd: Cwd | None = None
+    cursor: Annotated[str, Field(min_length=1, max_length=CURSOR_CHARS)] | None = None
 
 
 class SetMode(OfSession):

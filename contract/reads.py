@@ -41,6 +41,16 @@ class Session(Shape):
     time: RowTime = Field(default_factory=RowTime)
 
 
+class SessionRow(Shape):
+    """An item of `GET /api/session`; a `parentID` of any shape is judged by whoever lists it."""
+
+    id: str
+    title: str = ""
+    parent_id: Annotated[object, Field(alias="parentID")] = None
+    location: Location | None = None
+    time: RowTime = Field(default_factory=RowTime)
+
+
 class ItemPayload(CallMarks):
     text: str = ""
 
@@ -274,7 +284,7 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
 
 __all__ = [
     "Agent", "AnyRow", "AssistantRow", "Attachment", "Command", "CompactionRow", "IdleRow",
-    "InboxItem", "Info", "ItemPayload", "Model", "Part", "ReasoningPart", "Row", "Session",
+    "InboxItem", "Info", "ItemPayload", "Model", "Part", "ReasoningPart", "Row", "Session", "SessionRow",
     "ShellRow", "Skill", "SyntheticRow", "TextPart", "ToolPart", "ToolState", "UserRow",
     "ValidationError", "parse_row", "row_call",
 ]  # fmt: skip

@@ -45,10 +45,14 @@ EVENT: Final = _need("GET", "/api/event", "the one feed, shared by all sessions"
 
 SESSION_CREATE: Final = _need("POST", "/api/session", "session/new, with an id of ours")
 SESSION_GET: Final = _need("GET", _S, "session/resume; title, agent and model after a gap")
-SESSION_LIST: Final = _use("GET", "/api/session", "children of a session, by parentID")
+SESSION_LIST: Final = _use("GET", "/api/session", "session/list; children of a session")
+SESSION_DELETE: Final = _use("DELETE", _S, "session/delete, which takes the children along")
+SESSION_FORK: Final = _use("POST", f"{_S}/fork", "session/fork")
 ACTIVE: Final = _need("GET", "/api/session/active", "whether a turn runs or is parked")
 
 PROMPT: Final = _need("POST", f"{_S}/prompt", "session/prompt, queued, with an id of ours")
+COMMAND: Final = _use("POST", f"{_S}/command", "a slash command, queued, with a mark of ours")
+COMPACT: Final = _use("POST", f"{_S}/compact", "/compact, queued, with an id of ours")
 INTERRUPT: Final = _need("POST", f"{_S}/interrupt", "session/cancel of a delivered prompt")
 INBOX: Final = _need("GET", f"{_S}/inbox", "whether a prompt still waits, and behind what")
 INBOX_DELETE: Final = _need(
@@ -75,15 +79,21 @@ SKILLS: Final = _use("GET", "/api/skill", "the skills of a directory, as slash c
 AGENT_SET: Final = _need("POST", f"{_S}/agent", "session/set_mode, and the mode choice")
 MODEL_SET: Final = _need("POST", f"{_S}/model", "the model and the effort choice")
 
+MCP_LIST: Final = _use("GET", "/api/mcp", "whether a server that was registered did start")
+_MCP: Final = "/api/experimental/mcp/{server}"
+MCP_PUT: Final = _use("PUT", _MCP, "registers an MCP server of a client, where that is allowed")
+MCP_REMOVE: Final = _use("DELETE", _MCP, "removes it again when its session is closed")
+
 # Lists the routes and is not among them.
 OPENAPI: Final = _use("GET", "/openapi.json", "the live server's routes")
 
 USED: Final = (
     INFO, EVENT,
-    SESSION_CREATE, SESSION_GET, SESSION_LIST, ACTIVE,
-    PROMPT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
+    SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_DELETE, SESSION_FORK, ACTIVE,
+    PROMPT, COMMAND, COMPACT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
     PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY,
     AGENTS, MODELS, MODEL_DEFAULT, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
+    MCP_LIST, MCP_PUT, MCP_REMOVE,
 )  # fmt: skip
 
 
@@ -107,17 +117,16 @@ UNUSED: Final = (
         f"GET {_S}/context",
     ),
     *_unused(
+        "a skill goes along with a prompt, which has an id of ours",
+        "POST /api/experimental/session/{sessionID}/skill",
+    ),
+    *_unused(
         "ends the turn: a form is answered with nothing instead, and the turn goes on",
         f"DELETE {_S}/form/{{formID}}",
     ),
     *_unused(
         "no ACP method asks for it",
         f"PATCH {_S}",
-        f"DELETE {_S}",
-        f"POST {_S}/fork",
-        f"POST {_S}/compact",
-        f"POST {_S}/command",
-        "POST /api/experimental/session/{sessionID}/skill",
         f"GET {_S}/diff",
         f"POST {_S}/move",
         f"POST {_S}/view",
@@ -151,11 +160,8 @@ UNUSED: Final = (
         "GET /api/experimental/session/{sessionID}/log",
     ),
     *_unused(
-        "MCP servers belong to a directory of the server, not to the session of one client",
-        "GET /api/mcp",
+        "the MCP servers of the operator, and what they offer besides tools, are left alone",
         "GET /api/mcp/resource",
-        "PUT /api/experimental/mcp/{server}",
-        "DELETE /api/experimental/mcp/{server}",
         "POST /api/experimental/mcp/{server}/connect",
         "POST /api/experimental/mcp/{server}/disconnect",
     ),
@@ -262,9 +268,17 @@ _GRAMMAR: Final = MappingProxyType(
         "inboxID": re.compile(f"msg_{_TAIL}"),
         "requestID": re.compile(f"per_{_TAIL}"),
         "formID": re.compile(f"frm_{_TAIL}"),
+        # Of ours alone: an MCP server of the operator can be neither replaced nor removed.
+        "server": re.compile(r"acp_[0-9a-f]{10}(_[a-z0-9_]{1,16})?"),
     }
 )
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
+
+
+def is_id(name: str, value: str) -> bool:
+    """Whether `value` can stand for the parameter `name` of a path, such as "sessionID"."""
+    grammar = _GRAMMAR.get(name)
+    return grammar is not None and grammar.fullmatch(value) is not None
 
 
 def url(route: Route, **params: str) -> str:
@@ -278,8 +292,7 @@ def url(route: Route, **params: str) -> str:
         raise ValueError(f"{route.name} takes {names}, not {sorted(params)}")
     path = route.path
     for name, value in params.items():
-        grammar = _GRAMMAR.get(name)
-        if grammar is None or grammar.fullmatch(value) is None:
+        if not is_id(name, value):
             raise ValueError(f"no valid {name}: {value[:80]!r}")
         path = path.replace(f"{{{name}}}", value)
     return path

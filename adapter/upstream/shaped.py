@@ -34,11 +34,12 @@ class Walk:
     """The pages of one list, one after the other; `count` of them were read.
 
     A cursor that is blank, of another type or repeated is a `ShapeMismatch`: what was read until
-    then is a part of the list that nobody may take for the whole.
+    then is a part of the list that nobody may take for the whole. `came_by` is the cursor that a
+    walk goes on from.
     """
 
-    def __init__(self) -> None:
-        self._cursors: set[str] = set()
+    def __init__(self, came_by: str | None = None) -> None:
+        self._cursors: set[str] = set() if came_by is None else {came_by}
 
     @property
     def count(self) -> int:
