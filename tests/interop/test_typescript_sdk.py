@@ -11,6 +11,7 @@ from tests.scenarios.stage import ASKS, agent_argv, agent_env, shell, words
 PROMPTS: Final = {
     "whole": f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@",
     "endless": "@@text 400 50@@",
+    "asking": f"@@{shell('echo hi')} || text 2@@",
 }
 
 
@@ -57,7 +58,8 @@ async def test_a_conversation(backend: Backend) -> None:
         "hi\n",
     )
 
-    assert told["cancel"]["stopReason"] == told["abort"]["stopReason"] == "cancelled"
+    stops = [told[step]["stopReason"] for step in ("cancel", "abort", "withdrawn")]
+    assert (stops, told["withdrawn"]["aborted"]) == (["cancelled"] * 3, True)
     assert choices(told["resume"]) == choices(told["load"]) == after
     history = told["load"]["updates"]
     assert text(history, "user_message_chunk").startswith(PROMPTS["whole"])

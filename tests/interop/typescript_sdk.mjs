@@ -1,5 +1,5 @@
 // A conversation held by the client of the TypeScript SDK. Prints one JSON line for each step.
-// The one argument is JSON: {modules, command, env, cwd, prompts: {whole, endless}}.
+// The one argument is JSON: {modules, command, env, cwd, prompts: {whole, endless, asking}}.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,6 +15,7 @@ const updates = [];
 const asks = [];
 const salvaged = [];
 let came = () => {};
+let undecided = false;
 
 function print(step, shown) {
   process.stdout.write(`${JSON.stringify({ step, ...shown })}\n`);
@@ -41,10 +42,12 @@ function compare(method, params, wire) {
   }
 }
 
-async function saw(words) {
-  const text = () => updates.map((update) => update.content?.text ?? "").join("");
-  while (!text().includes(words)) await new Promise((resolve) => (came = resolve));
+async function until(happened) {
+  while (!happened()) await new Promise((resolve) => (came = resolve));
 }
+
+const saw = (words) =>
+  until(() => updates.map((update) => update.content?.text ?? "").join("").includes(words));
 
 const [file, ...args] = command;
 const agent = spawn(file, args, { env, stdio: ["pipe", "pipe", "inherit"] });
@@ -59,9 +62,11 @@ const app = sdk
     updates.push(params.update);
     came();
   })
-  .onRequest(sdk.methods.client.session.requestPermission, ({ params }) => {
+  .onRequest(sdk.methods.client.session.requestPermission, ({ params, signal }) => {
     compare("session/request_permission", params, wire);
-    asks.push(params);
+    asks.push({ ...params, signal });
+    came();
+    if (undecided) return once(signal, "abort").then(() => ({ outcome: { outcome: "cancelled" } }));
     const { optionId } = params.options.find((option) => option.kind === "allow_once");
     return { outcome: { outcome: "selected", optionId } };
   });
@@ -99,6 +104,13 @@ await app.connectWith(tapped(stream, wire), async (peer) => {
   await saw("w1 ");
   withdrawn.abort();
   print("abort", await aborted);
+
+  undecided = true;
+  asks.length = 0;
+  const asking = peer.request(ask.session.prompt, text(prompts.asking));
+  await until(() => asks.length > 0);
+  await peer.notify(ask.session.cancel, { sessionId });
+  print("withdrawn", { ...(await asking), aborted: asks[0].signal.aborted });
 
   await step("close", ask.session.close, { sessionId });
   await step("resume", ask.session.resume, { sessionId, cwd });
