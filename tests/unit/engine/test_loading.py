@@ -44,6 +44,20 @@ def replayed(front: Front, session: str) -> list[Json]:
     return [update for update in shown(front, session) if is_replay(update)]
 
 
+def since_replay(front: Front, session: str) -> list[Json]:
+    """Everything that a client has of a session that it loaded."""
+    updates = shown(front, session)
+    return updates[updates.index(replayed(front, session)[0]) :]
+
+
+def said(updates: list[Json]) -> str:
+    return "".join(
+        update["content"]["text"]
+        for update in updates
+        if update["sessionUpdate"] == "agent_message_chunk"
+    )
+
+
 def outline(updates: list[Json]) -> list[tuple[str, str]]:
     """(variant, text or title) of each."""
     return [
@@ -88,16 +102,12 @@ async def test_a_running_turn_goes_on_after_the_load(scene: Stage) -> None:
     running = front.prompt(session, text)
     front.reply(await front.ask(), ALLOW)
     await front.until_text(session, "w20 ")
-    before = len(shown(front, session))
     await load(front, scene, session)
-    loaded = len(shown(front, session))
     assert (await front.answer(running))["stopReason"] == "end_turn"
-    after = shown(front, session)[before:]
-    texts = [u["content"]["text"] for u in after if u["sessionUpdate"] == "agent_message_chunk"]
     # What is complete is in the replay; the part that was open follows in whole, once.
-    assert "".join(texts) == "First." + words(200)
-    assert words(200) not in str(shown(front, session)[before:loaded])
-    tools = [u for u in after if u["sessionUpdate"].startswith("tool_call")]
+    assert said(since_replay(front, session)) == "First." + words(200)
+    assert said(replayed(front, session)) == "First."
+    tools = [u for u in since_replay(front, session) if "toolCallId" in u]
     assert [(u["sessionUpdate"], u["status"]) for u in tools] == [("tool_call", "completed")]
 
 
@@ -109,20 +119,13 @@ async def test_what_happens_during_a_load_follows_it(scene: Stage) -> None:
     running = front.prompt(session, f"@@text 40 5 && {SHELL} || text 30 5@@")
     await front.until_text(session, "w20 ")
     scene.stub.faults.add(Rule("delay", "/message", times=1, seconds=1.0))
-    before = len(shown(front, session))
-    ident = front.send("session/load", sessionId=session, cwd=str(scene.root), mcpServers=[])
+    loading = front.send("session/load", sessionId=session, cwd=str(scene.root), mcpServers=[])
     front.reply(await front.ask(), ALLOW)
-    await front.answer(ident)
-    answered = [line for line in front.lines if "result" in line and line["id"] == ident]
-    until_answer = front.lines[: front.lines.index(answered[0])]
-    assert until_answer[-1]["params"]["update"] == replayed(front, session)[-1]
-    (first,) = [n for n, u in enumerate(shown(front, session)) if u == replayed(front, session)[0]]
-    begun = shown(front, session)[first:][: len(replayed(front, session))]
-    assert begun == replayed(front, session)
+    await front.answer(loading)
     assert (await front.answer(running))["stopReason"] == "end_turn"
-    after = shown(front, session)[before:]
-    texts = [u["content"]["text"] for u in after if u["sessionUpdate"] == "agent_message_chunk"]
-    assert "".join(texts) == words(2) + words(40) + words(30)
+    replay = replayed(front, session)
+    assert since_replay(front, session)[: len(replay)] == replay
+    assert said(since_replay(front, session)) == words(2) + words(40) + words(30)
 
 
 async def test_only_the_newest_messages_are_shown(tmp_path: Path) -> None:
