@@ -13,6 +13,7 @@ import pytest
 from tests.interop.sdk import Host, connected
 from tests.scenarios.backends import Backend
 from tests.scenarios.stage import ASKS, shell, words
+from tests.scenarios.test_content import PIXEL
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +66,23 @@ async def test_a_refused_tool_does_not_end_the_turn(backend: Backend) -> None:
         answer = await agent.prompt(session.session_id, [acp.text_block(script)])
         assert (answer.stop_reason, host.text()) == ("end_turn", words(2))
         assert host.of("tool_call_update")[-1].status == "failed"
+
+
+async def test_whatever_the_sdk_makes_of_content_is_taken(backend: Backend) -> None:
+    project = backend.project()
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        page = acp.embedded_text_resource("file:///elsewhere/open.txt", "not saved yet")
+        answer = await agent.prompt(
+            session.session_id,
+            [
+                acp.text_block("look @@text 2@@"),
+                acp.image_block(PIXEL, "image/png"),
+                acp.resource_link_block("a page", "https://example.org/x"),
+                acp.resource_block(page),
+            ],
+        )
+        assert (answer.stop_reason, host.text()) == ("end_turn", words(2))
 
 
 async def test_a_cancelled_prompt(backend: Backend) -> None:
