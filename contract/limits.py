@@ -1,13 +1,12 @@
-"""Bounds of what a client may send, each with what happens at it."""
+"""Bounds of what a client may send that nobody turns, each with what happens at it.
+
+Those that an operator may lower stand in `adapter.limits`.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Characters of a prompt's texts, and bytes of its decoded attachments: refused before anything
-# is dispatched, with -32053.
-PROMPT_CHARS: Final = 2 * 1024 * 1024
-ATTACHMENT_BYTES: Final = 20 * 1024 * 1024
 # Bytes of one decoded attachment that is no image: OpenCode 2.0.15 answers 500 to a text or PDF of
 # 6.4 MB and takes one of 6.0 MB, while an image of 14 MB passes.
 DOCUMENT_BYTES: Final = 6 * 1000 * 1000

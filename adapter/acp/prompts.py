@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from adapter.acp.overlimit import OverLimit
+from adapter.limits import DEFAULTS, Bound, Limits
 from contract.acp import (
     Block,
     EmbeddedResource,
@@ -26,7 +28,7 @@ from contract.acp import (
     TextBlock,
 )
 from contract.errors import AcpError, Code, not_sent
-from contract.limits import ATTACHMENT_BYTES, DOCUMENT_BYTES, PROMPT_BLOCKS, PROMPT_CHARS
+from contract.limits import DOCUMENT_BYTES, PROMPT_BLOCKS
 
 # Media types that reach the model, or of which it is told that it cannot read them.
 PASSED_TYPES: Final = ("text/", "image/", "application/pdf", "application/json")
@@ -43,7 +45,7 @@ class PromptContent:
     files: tuple[dict[str, str], ...] = ()
 
 
-def content(blocks: Sequence[Block]) -> PromptContent:
+def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent:
     """The prompt for the server.
 
     Raises AcpError -32602 for an empty prompt, audio, an image that is none or bad base64, and
@@ -73,10 +75,12 @@ def content(blocks: Sequence[Block]) -> PromptContent:
     text = "\n".join(texts)
     if not text.strip() and not files:
         raise Prompt.refusal("The prompt is empty.")
-    if len(text) > PROMPT_CHARS:
-        raise _over(f"the text of a prompt may hold {PROMPT_CHARS} characters")
-    if size > ATTACHMENT_BYTES:
-        raise _over(f"the attachments of a prompt may hold {ATTACHMENT_BYTES} bytes")
+    if len(text) > limits.prompt_chars:
+        what = f"the text of a prompt may hold {limits.prompt_chars} characters"
+        raise OverLimit(Bound.PROMPT_CHARS, _over(what))
+    if size > limits.attachment_bytes:
+        what = f"the attachments of a prompt may hold {limits.attachment_bytes} bytes"
+        raise OverLimit(Bound.ATTACHMENT_BYTES, _over(what))
     return PromptContent(text, tuple(files))
 
 

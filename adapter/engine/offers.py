@@ -103,6 +103,17 @@ class Offers:
     def forget(self, owner: int) -> None:
         self._told.pop(owner, None)
 
+    def told_of(self, owner: int) -> Told | None:
+        """What the attachment knows, for one that comes back (`recall`)."""
+        return self._told.get(owner)
+
+    def recall(self, owner: int, told: Told | None, title: str) -> None:
+        """An attachment comes back that knows this: it is told what changed meanwhile."""
+        if told is not None:
+            self._told[owner] = told
+        if title != self.title:
+            self._attachments[owner].client.update(self._session_id, updates.title(self.title))
+
     # --- what happens ---------------------------------------------------------------------
 
     def hear(self, event: Event) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adapter.config import Settings
 from adapter.core.offsets import OffsetTable
+from adapter.engine.counters import Counters
 from adapter.engine.submission import Submission
 from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
@@ -31,3 +32,4 @@ class Services:
     """(child, root): hear the events of a descendant."""
     context_size: Callable[[str, str | None], int | None]
     """(directory, model key): tokens of the model's context, None when not known."""
+    counters: Counters = field(default_factory=Counters)

@@ -32,7 +32,8 @@ class Prompting:
                 "cancel it.",
                 retry_safe=True,
             )
-        content = prompts.content(params.prompt)
+        self._desk.sessions.check_prompts()
+        content = prompts.content(params.prompt, self._desk.engine.settings.limits)
         turn_id = f"{OWN_MESSAGE_PREFIX}{uuid.uuid4().hex}"
         answer = one.hub.prompt(one.owner, turn_id, content)
         call.on_cancel = lambda: one.hub.cancel_turn(turn_id)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from adapter.acp.overlimit import OverLimit
 from adapter.acp.prompts import PromptContent, content
+from adapter.limits import DEFAULTS, Bound, Limits
 from adapter.upstream.client import Server
 from contract import limits
 from contract.acp import Prompt, read_params
@@ -18,9 +20,9 @@ from stubs.server import StubServer
 PNG = base64.b64encode(b"\x89PNG").decode()
 
 
-def read(*blocks: dict[str, Any]) -> PromptContent:
+def read(*blocks: dict[str, Any], within: Limits = DEFAULTS) -> PromptContent:
     params: dict[str, Any] = {"sessionId": "ses_1", "prompt": list(blocks)}
-    return content(read_params(Prompt, params).prompt)
+    return content(read_params(Prompt, params).prompt, within)
 
 
 def text(words: str) -> dict[str, Any]:
@@ -42,10 +44,10 @@ def embedded(uri: str = "file:///srv/a.txt", **resource: Any) -> dict[str, Any]:
 REASONS = {Code.INVALID_PARAMS: "invalid_prompt", Code.LIMIT: "too_large"}
 
 
-def refused(*blocks: dict[str, Any]) -> AcpError:
+def refused(*blocks: dict[str, Any], within: Limits = DEFAULTS) -> AcpError:
     """The error, whose data says that nothing was sent (docs/outcomes.md)."""
     with pytest.raises(AcpError) as caught:
-        read(*blocks)
+        read(*blocks, within=within)
     assert caught.value.data == {
         "code": REASONS[Code(caught.value.code)],
         "admitted": False,
@@ -204,26 +206,28 @@ def test_text_and_blob_are_both_missing() -> None:
 # Limits: at the bound all is well, one past it nothing is sent.
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small limits."""
-    monkeypatch.setattr("adapter.acp.prompts.PROMPT_CHARS", 10)
-    monkeypatch.setattr("adapter.acp.prompts.ATTACHMENT_BYTES", 8)
+SHORT = Limits(prompt_chars=10)
+SMALL = Limits(attachment_bytes=8)
 
 
-@pytest.mark.usefixtures("small")
+def over(within: Limits, *blocks: dict[str, Any]) -> Bound | None:
+    """The limit that the prompt is refused for."""
+    error = refused(*blocks, within=within)
+    return error.bound if isinstance(error, OverLimit) else None
+
+
 def test_characters_of_text() -> None:
-    assert len(read(text("é" * 4), text("y" * 5)).text) == 10
-    assert refused(text("x" * 5), text("y" * 5)).code == Code.LIMIT
-    assert refused(link("https://example.com/")).code == Code.LIMIT
+    assert len(read(text("é" * 4), text("y" * 5), within=SHORT).text) == 10
+    assert over(SHORT, text("x" * 5), text("y" * 5)) is Bound.PROMPT_CHARS
+    assert over(SHORT, link("https://example.com/")) is Bound.PROMPT_CHARS
 
 
-@pytest.mark.usefixtures("small")
 def test_bytes_of_attachments() -> None:
-    assert len(read(image(), embedded(text="éé")).files) == 2
-    assert refused(image(), embedded(text="ééx")).code == Code.LIMIT
+    assert len(read(image(), embedded(text="éé"), within=SMALL).files) == 2
+    assert over(SMALL, image(), embedded(text="ééx")) is Bound.ATTACHMENT_BYTES
     # What is left out counts too.
-    assert refused(*[embedded(blob=PNG, mimeType="a/b")] * 3).code == Code.LIMIT
+    left_out = [embedded(blob=PNG, mimeType="a/b")] * 3
+    assert over(SMALL, *left_out) is Bound.ATTACHMENT_BYTES
 
 
 def test_blocks() -> None:
