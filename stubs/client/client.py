@@ -147,6 +147,12 @@ class AcpClient:
         self.sessions[session] = await self.request("session/resume", params)
         return self.sessions[session]
 
+    async def load(self, session: str, cwd: str | os.PathLike[str], **more: Any) -> Json:
+        """session/load."""
+        params = {"sessionId": session, "cwd": os.fspath(cwd), "mcpServers": [], **more}
+        self.sessions[session] = await self.request("session/load", params)
+        return self.sessions[session]
+
     async def prompt(
         self, session: str, prompt: str | list[Json], timeout: float = PATIENCE
     ) -> Json:

@@ -37,6 +37,7 @@ class Observer:
         self._requests: dict[str, tuple[str, str | None]] = {}
         self._answered: set[str] = set()
         self._asked: dict[str, tuple[str, Json]] = {}
+        self._loading: set[str] = set()
 
     def transcript(self, session: str) -> Transcript:
         """The transcript of a session, empty if nothing is known of it."""
@@ -50,6 +51,8 @@ class Observer:
         """The client sent a request."""
         session = params.get("sessionId")
         self._requests[json.dumps(ident)] = (method, session if isinstance(session, str) else None)
+        if method == "session/load" and isinstance(session, str):
+            self._loading.add(session)
 
     def sent_answer(self, ident: object, message: Json) -> None:
         """The client answered a request of the agent."""
@@ -146,6 +149,10 @@ class Observer:
             return
         session, update = str(params.get("sessionId")), params.get("update") or {}
         kind = str(update.get("sessionUpdate"))
+        if session in self._loading and _is_replay(update):
+            # What was on its way when the load was asked for belongs to the transcript before.
+            self._loading.discard(session)
+            self.transcript(session).forget()
         transcript = self.transcript(session)
         if kind not in AMBIENT:
             if kind not in TURN:
@@ -182,6 +189,11 @@ class Observer:
 
     def _breach(self, sentence: str) -> None:
         self.violations.append(sentence)
+
+
+def _is_replay(update: Json) -> bool:
+    told = (update.get("_meta") or {}).get("opencode-acp") or {}
+    return bool(told.get("origin") == "replay")
 
 
 def _no_constant(name: str) -> object:

@@ -28,6 +28,11 @@ class Transcript:
     latest: dict[str, Json] = field(default_factory=dict)
     """The last update of every other kind."""
 
+    def forget(self) -> None:
+        """The session is loaded anew: texts and tools come again."""
+        self.texts.clear()
+        self.tools.clear()
+
     def text(self, kind: str = "agent_message_chunk") -> str:
         """All text of one kind, in order."""
         return "".join(text for (_, of), text in self.texts.items() if of == kind)

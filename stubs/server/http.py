@@ -12,6 +12,8 @@ from aiohttp import web
 
 from stubs.server import routes_ask as ask
 from stubs.server import routes_catalog as catalog
+from stubs.server import routes_import as imports
+from stubs.server import routes_mcp as mcp
 from stubs.server import routes_prompt as prompts
 from stubs.server import routes_session as sessions
 from stubs.server.faults import Rule
@@ -87,7 +89,9 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ("GET", "/api/provider", catalog.providers, "provider.list"),
     ("GET", "/api/command", catalog.commands, "command.list"),
     ("GET", "/api/skill", catalog.nothing, "skill.list"),
-    ("GET", "/api/mcp", catalog.nothing, "mcp.list"),
+    ("GET", "/api/mcp", mcp.listing, "mcp.list"),
+    ("PUT", "/api/experimental/mcp/{server}", mcp.put, "experimental.mcp.put"),
+    ("DELETE", "/api/experimental/mcp/{server}", mcp.remove, "experimental.mcp.remove"),
     ("GET", "/api/reference", catalog.nothing, "reference.list"),
     ("GET", "/api/project", catalog.projects, "project.list"),
     ("GET", "/api/event", feed, "event.subscribe"),
@@ -113,6 +117,12 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
         "/api/experimental/session/{sessionID}/wait",
         sessions.wait,
         "experimental.session.wait",
+    ),
+    (
+        "POST",
+        "/api/experimental/session/import",
+        imports.imported,
+        "experimental.session.import",
     ),
     ("GET", "/api/experimental/session/{sessionID}/log", catalog.log, "session.log"),
     ("POST", "/api/session/{sessionID}/prompt", prompts.prompt, "session.prompt"),
