@@ -1,0 +1,294 @@
+"""MCP servers of clients, registered at the server for as long as a session is open.
+
+They stand in the directory there, so that every session of it sees their tools; the name is of one
+session. Whatever goes wrong with one, the session goes on without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from adapter.acp.mcpservers import Json, config, registered_name, wanted
+from adapter.config import McpSettings
+from adapter.core import values as v
+from adapter.upstream.errors import UpstreamError
+from adapter.upstream.mcp import McpServers
+from contract.mcp import CONNECTED, McpServer, McpStatus
+
+logger = logging.getLogger(__name__)
+
+# Of the time for all, what one may take to start, and again to list its tools.
+START_SHARE: Final = 0.4
+REASON_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdded:
+    """A server that its session goes on without; `name` is the client's, `reason` a phrase."""
+
+    name: str
+    reason: str
+
+
+@dataclass(slots=True)
+class _Entry:
+    """`holders` are the owners that brought it; without one it is to be removed."""
+
+    label: str
+    config: Json = field(repr=False)
+    holders: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Session:
+    """`lock` is held while anything of the session changes at the server; `users` wait for it."""
+
+    directory: str
+    entries: dict[str, _Entry] = field(default_factory=dict)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+    removal: asyncio.Task[None] | None = None
+
+    @property
+    def unheld(self) -> list[str]:
+        return [name for name, entry in self.entries.items() if not entry.holders]
+
+
+class Registrations:
+    """Every registration of an engine: at most `MCP_SERVERS` for each attachment.
+
+    An entry stands here before its request is sent and until its removal is answered, so that a
+    client that leaves in between leaves nothing behind.
+    """
+
+    def __init__(
+        self,
+        servers: McpServers,
+        settings: McpSettings,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._servers = servers
+        self._settings = settings
+        self._clock = clock
+        self._sleep = sleep
+        self._sessions: dict[str, _Session] = {}
+
+    async def aclose(self) -> None:
+        tasks = {one.removal for one in self._sessions.values() if one.removal is not None}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def wanted(self, raw: Sequence[object]) -> tuple[McpServer, ...]:
+        """What is to be registered of a client's `mcpServers`. AcpError for what is refused."""
+        return wanted(self._settings.policy, raw)
+
+    async def register(
+        self, session_id: str, directory: str, owner: int, servers: Sequence[McpServer]
+    ) -> list[NotAdded]:
+        """Make `servers` the ones of this owner; those that were not added, with the reason.
+
+        Takes `settings.seconds` and a reading at most. What stands already is left alone, what
+        the owner brought before and no longer wants is removed.
+        """
+        session = self._sessions.get(session_id)
+        if session is None:
+            if not servers:
+                return []
+            session = self._sessions[session_id] = _Session(directory)
+        end = self._clock() + self._settings.seconds
+        names = {registered_name(session_id, server.name): server for server in servers}
+        for name, entry in session.entries.items():
+            if name not in names:
+                entry.holders.discard(owner)
+        self._sweep(session_id)
+        if not names:
+            return []
+        session.users += 1
+        try:
+            async with _held(session.lock, self._settings.seconds) as held:
+                if not held:
+                    reason = "what the session brought before is still being changed"
+                    return [NotAdded(one.name, reason) for one in servers]
+                return await self._register(session, owner, names, end)
+        finally:
+            session.users -= 1
+            self._sweep(session_id)
+
+    def release(self, session_id: str, owner: int) -> None:
+        """The owner has let go of the session: what nobody else brought is removed."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            for entry in session.entries.values():
+                entry.holders.discard(owner)
+            self._sweep(session_id)
+
+    async def settled(self, session_id: str) -> None:
+        """Wait until nothing of the session is being removed, for `settings.patience` at most."""
+        session = self._sessions.get(session_id)
+        if session is not None and session.removal is not None:
+            await asyncio.wait({session.removal}, timeout=self._settings.patience)
+
+    def unheld(self) -> list[tuple[str, str]]:
+        """(directory, name) of what is to be removed and is not known to be."""
+        return [
+            (session.directory, name)
+            for session in self._sessions.values()
+            for name in session.unheld
+        ]
+
+    async def restore(self) -> dict[tuple[str, int], list[NotAdded]]:
+        """The server is another process and has forgotten everything: register it all anew.
+
+        What could not be added, by session and owner.
+        """
+        lost: dict[tuple[str, int], list[NotAdded]] = {}
+        for session_id, session in list(self._sessions.items()):
+            async with self._changing(session_id, session):
+                end = self._clock() + self._settings.seconds
+                held = {name: one for name, one in session.entries.items() if one.holders}
+                holders = {name: frozenset(one.holders) for name, one in held.items()}
+                for failure, name in await self._put_all(session, held, end):
+                    for owner in holders[name]:
+                        lost.setdefault((session_id, owner), []).append(failure)
+        return lost
+
+    async def _register(
+        self, session: _Session, owner: int, names: Mapping[str, McpServer], end: float
+    ) -> list[NotAdded]:
+        known = await self._read(session, names.keys() & session.entries.keys())
+        fresh: dict[str, _Entry] = {}
+        for name, server in names.items():
+            # So that the server itself says why one failed, before the time is over.
+            settings = config(server, self._settings.seconds * START_SHARE)
+            entry = session.entries.get(name)
+            if entry is None or entry.config != settings or not _stands(known.get(name)):
+                holders = entry.holders if entry is not None else set()
+                entry = fresh[name] = _Entry(server.name, settings, holders)
+                session.entries[name] = entry
+            entry.holders.add(owner)
+        return [failure for failure, _ in await self._put_all(session, fresh, end)]
+
+    async def _put_all(
+        self, session: _Session, fresh: Mapping[str, _Entry], end: float
+    ) -> list[tuple[NotAdded, str]]:
+        """Register these; the failures with their names. Nobody holds them any more then."""
+        if not fresh:
+            return []
+        reasons: dict[str, str] = {}
+        for name, entry in fresh.items():
+            reason = await self._put(session.directory, name, entry, end)
+            if reason is not None:
+                reasons[name] = reason
+        states = await self._read(session, fresh.keys() - reasons.keys())
+        failures = []
+        for name, entry in fresh.items():
+            if name not in reasons and _stands(states.get(name)):
+                continue
+            reason = reasons.get(name) or _reason(states.get(name))
+            failures.append((NotAdded(entry.label, reason), name))
+            entry.holders.clear()
+        if len(failures) < len(fresh):
+            # The tools are offered about 100 ms after the server says that they are there.
+            await self._sleep(self._settings.settle)
+        return failures
+
+    async def _put(self, directory: str, name: str, entry: _Entry, end: float) -> str | None:
+        """The reason of a failure. It may be at work all the same, so it is removed then."""
+        left = end - self._clock()
+        late = f"it was not there within the {self._settings.seconds:g} s that all have"
+        if left <= 0:
+            return late
+        try:
+            await self._servers.put(directory, name, entry.config, left)
+        except UpstreamError as error:
+            logger.info("the MCP server %s was not added: %s", name, error)
+            return late if self._clock() >= end else str(error).rstrip(".")
+        return None
+
+    async def _read(
+        self, session: _Session, names: frozenset[str] | set[str]
+    ) -> dict[str, McpStatus]:
+        """What became of these; nothing where the server does not say it."""
+        if not names:
+            return {}
+        try:
+            return await self._servers.statuses(session.directory, self._settings.patience)
+        except UpstreamError as error:
+            logger.info("the MCP servers of %s cannot be read: %s", session.directory, error)
+            return {}
+
+    def _sweep(self, session_id: str) -> None:
+        """Remove what nobody holds, and forget a session that has nothing left."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return
+        if session.unheld and (session.removal is None or session.removal.done()):
+            session.removal = asyncio.create_task(self._remove(session_id, session))
+        if not session.entries and not session.users:
+            del self._sessions[session_id]
+
+    async def _remove(self, session_id: str, session: _Session) -> None:
+        async with self._changing(session_id, session):
+            while session.unheld:
+                name = session.unheld[0]
+                try:
+                    await self._servers.remove(session.directory, name, self._settings.removal)
+                except UpstreamError as error:
+                    logger.warning("the MCP server %s was not removed: %s", name, error)
+                del session.entries[name]
+
+    @asynccontextmanager
+    async def _changing(self, session_id: str, session: _Session) -> AsyncIterator[None]:
+        session.users += 1
+        try:
+            async with session.lock:
+                yield
+        finally:
+            session.users -= 1
+            self._sweep(session_id)
+
+
+@asynccontextmanager
+async def _held(lock: asyncio.Lock, seconds: float) -> AsyncIterator[bool]:
+    """Whether the lock was free in time; it is held inside then."""
+    try:
+        async with asyncio.timeout(seconds):
+            await lock.acquire()
+    except TimeoutError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _stands(status: McpStatus | None) -> bool:
+    return status is not None and status.status == CONNECTED
+
+
+def _reason(status: McpStatus | None) -> str:
+    if status is None:
+        return "the OpenCode server does not say that it started"
+    said = " ".join(status.error.split()).rstrip(".:")
+    return said[:REASON_CHARS] or f"it is {status.status}"
+
+
+def not_added(owner: int, failures: Sequence[NotAdded]) -> v.Notice:
+    """One notice for all that a session goes on without."""
+    listed = "; ".join(f"{one.name} ({one.reason})" for one in failures)
+    what = "This MCP server was" if len(failures) == 1 else "These MCP servers were"
+    return v.Notice(
+        owner,
+        "mcp",
+        f"{what} not added, and the session goes on without: {listed}.",
+        {"servers": [{"name": one.name, "reason": one.reason} for one in failures]},
+    )
