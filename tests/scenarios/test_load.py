@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stubs.longsession import answer_text, long_session
 from tests.scenarios.stage import (
     ASKS,
     THOUGHT,
@@ -130,37 +132,8 @@ async def test_a_turn_that_was_stopped_is_shown_so(stage: Stage) -> None:
 
 async def imported(front: FrontEnd, directory: Path, turns: int) -> str:
     """A session with so many turns of one prompt and one answer each."""
-    session = f"ses_long{turns}{abs(hash(str(directory)))}"
-    rows: list[Json] = []
-    for turn in range(turns):
-        created = 1_700_000_000_000 + turn * 1000
-        rows += [
-            {
-                "id": f"msg_u{turn:05}x{session[8:]}",
-                "type": "user",
-                "text": f"prompt {turn}",
-                "time": {"created": created},
-            },
-            {
-                "id": f"msg_v{turn:05}x{session[8:]}",
-                "type": "assistant",
-                "agent": "build",
-                "model": {"id": "fake-1", "providerID": "fake"},
-                "content": [{"type": "text", "text": f"answer {turn} "}],
-                "finish": "stop",
-                "time": {"created": created + 1, "completed": created + 2},
-            },
-        ]
-    info = {
-        "id": session,
-        "projectID": "global",
-        "cost": 0,
-        "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},
-        "time": {"created": 1_700_000_000_000, "updated": 1_700_000_000_000},
-        "title": "Long",
-        "location": {"directory": str(directory)},
-    }
-    body = {"info": info, "messages": rows, "location": {"directory": str(directory)}}
+    session = f"ses_{uuid.uuid4().hex}"
+    body = long_session(session, str(directory), turns)
     await front.post("experimental/session/import", body)
     return session
 
@@ -172,7 +145,7 @@ async def test_the_newest_thousand_messages_come_in_order(stage: Stage, turns: i
     session = await imported(front, project, turns)
     agent = await load_by_another(stage, session, project)
     shown = min(turns, 500)
-    expected = "".join(f"answer {turn} " for turn in range(turns - shown, turns))
+    expected = "".join(map(answer_text, range(turns - shown, turns)))
     assert agent.transcript(session).text() == expected
     notices = [mark["notice"] for mark in marks(agent, session) if "notice" in mark]
     assert notices == (["replay_cut"] if turns > shown else [])
