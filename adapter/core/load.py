@@ -6,6 +6,7 @@ What it has of the turn is replaced by the rows that it is shown. So its open pa
 
 from __future__ import annotations
 
+from adapter.core import ambient, children
 from adapter.core.reconcile import segment
 from adapter.core.state import SessionState
 from adapter.core.translate import restore
@@ -16,13 +17,17 @@ def reloading(state: SessionState, given: Reloading) -> list[Output]:
     """Before the rows are read."""
     turn = state.of_owner(given.owner)
     if turn is not None:
-        owned = (key for key, message in state.messages.items() if message.turn_id == turn.id)
-        state.offsets.restart(state.id, frozenset(owned))
+        messages = state.messages.items()
+        owned = frozenset(key for key, message in messages if message.turn_id == turn.id)
+        state.offsets.restart(state.id, owned)
+        children.restart(state, owned)
+    ambient.loads(state, given.owner)
     return []
 
 
 def replayed(state: SessionState, given: Replayed) -> list[Output]:
     """After the rows were shown: what they hold counts as sent; only usage is news."""
+    ambient.loaded(state, given.owner, given.unfinished)
     turn = state.of_owner(given.owner)
     own = segment(given.rows, turn.id) if turn is not None else None
     if turn is None or own is None:

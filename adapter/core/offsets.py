@@ -52,7 +52,8 @@ class OffsetTable:
     """Offsets of every part of the turns in flight, keyed by (session, part).
 
     Bounded by its users: an entry exists only for a message that a turn in flight owns, and
-    `forget` removes the entries of those messages when the turn settles.
+    `forget` removes the entries of those messages when the turn settles. What is watched beside
+    turns has a table of its own, under keys of its own.
     """
 
     def __init__(self) -> None:
@@ -121,6 +122,24 @@ class OffsetTable:
             del parts[part]
         if not parts:
             del self._sessions[session_id]
+
+    def parts(self, session_id: str) -> tuple[Part, ...]:
+        """The parts that the session has entries of."""
+        return tuple(self._sessions.get(session_id, ()))
+
+    def take(self, session_id: str, message_id: str) -> dict[Part, Offset]:
+        """Remove the entries of a message, for another table to go on with."""
+        parts = self._sessions.get(session_id, {})
+        return {part: parts.pop(part) for part in list(parts) if part.message_id == message_id}
+
+    def give(self, session_id: str, taken: dict[Part, Offset]) -> None:
+        """Go on with what another table had of these parts."""
+        if taken:
+            self._sessions.setdefault(session_id, {}).update(taken)
+
+    def drop(self, session_id: str) -> None:
+        """Remove all entries of the session."""
+        self._sessions.pop(session_id, None)
 
     def _at(self, session_id: str, part: Part) -> Offset:
         return self._sessions.setdefault(session_id, {}).setdefault(part, Offset(State.HELD))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from adapter.core import children
+from adapter.core.heard import OVER, advance, kept, part_of, text_of
 from adapter.core.offsets import Kind, Part
 from adapter.core.parts import tool_of
 from adapter.core.state import Message, SessionState, Turn
@@ -14,8 +16,6 @@ from adapter.core.values import Chunk, Notice, Output, Tool, ToolStatus, Usage
 from contract import events as ev
 from contract.reads import AssistantRow, ReasoningPart, TextPart, ToolPart
 from contract.shapes import Tokens
-
-_DONE = (ToolStatus.COMPLETED, ToolStatus.FAILED)
 
 
 def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
@@ -25,20 +25,15 @@ def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
         return []
     turn = state.turns[message.turn_id]
     match event:
-        case ev.TextStarted() | ev.ReasoningStarted():
-            state.offsets.started(state.id, _part(event))
-            return []
-        case ev.TextDelta() | ev.ReasoningDelta():
-            text = state.offsets.delta(state.id, _part(event), event.delta)
-            return _chunk(state, turn, message, _part(event), text)
-        case ev.TextEnded() | ev.ReasoningEnded():
-            text = state.offsets.full(state.id, _part(event), event.text)
-            recovered = turn.gaps > 0
+        case ev.PartEvent():
+            text = text_of(state.offsets, state.id, event)
+            ended = isinstance(event, ev.TextEnded | ev.ReasoningEnded)
+            recovered = ended and turn.gaps > 0
             if recovered:
                 turn.recovered += len(text)
-            return _chunk(state, turn, message, _part(event), text, recovered=recovered)
+            return _chunk(state, turn, message, part_of(event), text, recovered=recovered)
         case ev.ToolEvent():
-            return _tool_event(turn, message, event)
+            return _tool_event(state, turn, message, event)
         case ev.StepStarted():
             if event.model is not None:
                 message.model = event.model.key
@@ -83,7 +78,7 @@ def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
                 turn.recovered += len(text)
                 out.extend(_chunk(state, turn, message, key, text, recovered=True))
         elif isinstance(part, ToolPart):
-            out.extend(_restore_tool(turn, message, row.id, part))
+            out.extend(_restore_tool(state, turn, message, row.id, part))
     if row.finish is not None:
         out.extend(_spend(state, turn, message, row.tokens, row.cost))
     return out
@@ -103,15 +98,6 @@ def _spend(
     if state.cost is not None:
         state.cost += cost or 0.0
     return [Usage(turn.owner, message.model, tokens.total, state.cost)]
-
-
-def _part(event: ev.PartEvent) -> Part:
-    kind: Kind = (
-        "reasoning"
-        if isinstance(event, ev.ReasoningStarted | ev.ReasoningDelta | ev.ReasoningEnded)
-        else "text"
-    )
-    return Part(event.message_id, kind, event.ordinal)
 
 
 def _chunk(
@@ -149,50 +135,23 @@ def _retry(turn: Turn, event: ev.RetryScheduled) -> Notice:
     )
 
 
-def _tool_event(turn: Turn, message: Message, event: ev.ToolEvent) -> list[Output]:
-    """A tool moves forward only: an event at or behind what the client has changes nothing."""
+def _tool_event(
+    state: SessionState, turn: Turn, message: Message, event: ev.ToolEvent
+) -> list[Output]:
     known = message.tools.get(event.call_id)
-    if known is not None and known.status in _DONE:
+    tool = advance(turn.owner, known, event)
+    if tool is None:
         return []
-    tool = known or Tool(turn.owner, event.message_id, event.call_id, "tool", ToolStatus.PENDING)
-    match event:
-        case ev.ToolInputStarted():
-            if known is not None:
-                return []
-            tool = replace(tool, name=event.name)
-        case ev.ToolCalled():
-            tool = replace(tool, status=ToolStatus.IN_PROGRESS, input=event.input)
-        case ev.ToolProgress():
-            tool = replace(
-                tool,
-                status=ToolStatus.IN_PROGRESS,
-                metadata={**(tool.metadata or {}), **event.metadata},
-            )
-        case ev.ToolSuccess():
-            turn.tool_ran = True
-            tool = replace(
-                tool,
-                status=ToolStatus.COMPLETED,
-                content=event.content,
-                metadata=event.metadata,
-            )
-        case ev.ToolFailed():
-            tool = replace(
-                tool,
-                status=ToolStatus.FAILED,
-                error=event.error.message,
-                metadata=event.metadata,
-            )
-        case _:
-            return []
-    if tool.status is ToolStatus.IN_PROGRESS:
+    if tool.status in (ToolStatus.IN_PROGRESS, ToolStatus.COMPLETED):
         turn.tool_ran = True
-    return _put(turn, message, known, tool)
+    return _put(state, turn, message, known, tool)
 
 
-def _restore_tool(turn: Turn, message: Message, message_id: str, part: ToolPart) -> list[Output]:
+def _restore_tool(
+    state: SessionState, turn: Turn, message: Message, message_id: str, part: ToolPart
+) -> list[Output]:
     known = message.tools.get(part.id)
-    if known is not None and known.status in _DONE:
+    if known is not None and known.status in OVER:
         return []
     tool = tool_of(turn.owner, message_id, part)
     if tool.input is None and known is not None:
@@ -200,16 +159,15 @@ def _restore_tool(turn: Turn, message: Message, message_id: str, part: ToolPart)
     if tool.status is not ToolStatus.PENDING:
         turn.tool_ran = True
     if known is not None and known.status is tool.status and known.input == tool.input:
-        return []
-    return _put(turn, message, known, tool)
+        return children.of_call(state, replace(tool, owner=turn.owner))
+    return _put(state, turn, message, known, tool)
 
 
-def _put(turn: Turn, message: Message, known: Tool | None, tool: Tool) -> list[Output]:
+def _put(
+    state: SessionState, turn: Turn, message: Message, known: Tool | None, tool: Tool
+) -> list[Output]:
     # A client that takes an answer over has not seen its tools yet.
     first = known is None or known.owner != turn.owner
     tool = replace(tool, owner=turn.owner, first=first)
-    # Of a tool that is over only its state is of use: a turn may have thousands of them.
-    over = tool.status in _DONE
-    kept = replace(tool, input=None, content=None, metadata=None) if over else tool
-    message.tools[tool.call_id] = kept
-    return [tool]
+    message.tools[tool.call_id] = kept(tool)
+    return [*children.of_call(state, tool), tool]

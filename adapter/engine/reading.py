@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from adapter.core.values import Snapshot
 from adapter.upstream.client import Server
 from adapter.upstream.errors import SessionMissing, Unauthorised, UpstreamError
+from contract.reads import Session
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +20,18 @@ ReadT = TypeVar("ReadT")
 # is not known yet.
 CHILD_READS: Final = 128
 ANCESTORS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Descendants of a session: the parent of each, parents first, and their titles."""
+
+    parents: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+
+    def add(self, child: Session, parent: str) -> None:
+        self.parents[child.id] = parent
+        self.titles[child.id] = child.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +63,7 @@ class Reader:
             forms = await _optional(server.forms(self.directory))
             askers = {ask.session_id for ask in asks or ()}
             askers |= {form.session_id for form in forms or ()}
-            children = await _optional(self._children(active, frozenset(askers), known))
+            family = await _optional(self._children(active, frozenset(askers), known))
         except SessionMissing as error:
             if error.session_id not in ("", self.session_id):
                 raise
@@ -64,52 +77,55 @@ class Reader:
             complete=complete,
             asks=asks,
             # Asks of children that are not known could not be told from those of strangers.
-            forms=forms if children is not None else None,
-            children=children or (),
+            forms=forms if family is not None else None,
+            children=tuple(family.parents.items()) if family is not None else (),
+            titles=tuple(family.titles.items()) if family is not None else (),
             pid=info.pid,
             judged=judged,
         )
 
     async def _children(
         self, active: frozenset[str], askers: frozenset[str], known: frozenset[str]
-    ) -> tuple[tuple[str, str], ...]:
-        """(child, parent) of the descendants that run or ask, parents first.
+    ) -> Family:
+        """The descendants that run or ask.
 
         An idle child cannot ask, so only running ones are looked into further; an ask of a
         session that is not known yet is followed upwards.
         """
-        found: dict[str, str] = {}
+        found = Family()
         queue = [self.session_id]
         reads = 0
         while queue and reads < CHILD_READS:
             parent = queue.pop(0)
             reads += 1
             for child in await self.server.children(parent):
-                if child.id not in found and child.id != self.session_id:
-                    found[child.id] = parent
+                if child.id not in found.parents and child.id != self.session_id:
+                    found.add(child, parent)
                     if child.id in active:
                         queue.append(child.id)
-        for asker in sorted(askers - known - found.keys() - {self.session_id}):
-            found.update(await self._lineage(asker, known | found.keys()))
-        return tuple(found.items())
+        for asker in sorted(askers - known - found.parents.keys() - {self.session_id}):
+            for child, parent in await self._lineage(asker, known | found.parents.keys()):
+                found.add(child, parent)
+        return found
 
-    async def _lineage(self, asker: str, known: frozenset[str]) -> dict[str, str]:
+    async def _lineage(self, asker: str, known: frozenset[str]) -> list[tuple[Session, str]]:
         """The chain from a followed session down to `asker`; empty if it is not one of ours."""
-        chain: list[tuple[str, str]] = []
+        chain: list[tuple[Session, str]] = []
         current = asker
         for _ in range(ANCESTORS):
             try:
-                parent = (await self.server.session(current)).parent_id
+                child = await self.server.session(current)
             except (SessionMissing, ValueError):
                 # Gone, or no id that the server can be asked for.
-                return {}
+                return []
+            parent = child.parent_id
             if parent is None or parent == current:
-                return {}
-            chain.append((current, parent))
+                return []
+            chain.append((child, parent))
             if parent == self.session_id or parent in known:
-                return dict(reversed(chain))
+                return chain[::-1]
             current = parent
-        return {}
+        return []
 
 
 async def _optional(read: Awaitable[ReadT]) -> ReadT | None:
