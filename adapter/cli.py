@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     sink = reserve_stdout()
     try:
-        greeting = greet(0, sink)
+        greeting = greet(0, sink, mcp=start.mcp == "register")
         if greeting is None:
             return 0
         from adapter.run import run_stdio

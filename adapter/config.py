@@ -16,6 +16,7 @@ from adapter.upstream.catalogue import CatalogueSettings
 from adapter.upstream.credentials import Credential
 from adapter.upstream.feed import FeedSettings
 from adapter.upstream.transport import ServerSettings
+from contract.policy import McpPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,21 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
+class McpSettings:
+    """What becomes of the MCP servers that clients bring; times in seconds."""
+
+    policy: McpPolicy = "notice"
+    seconds: float = 20.0
+    """For all servers of one opening, which waits for them so long."""
+    settle: float = 0.2
+    """From the last status to the answer: the server offers tools only about 100 ms later."""
+    patience: float = 5.0
+    """For the reading of their states, and a close waits for their removal so long."""
+    removal: float = 60.0
+    """One removal; the server makes it wait while another server of the directory starts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What one engine needs to know."""
 
@@ -75,6 +91,7 @@ class Settings:
     """Newest messages that `session/load` shows."""
     allow_always: bool = False
     """Offer `allow_always`; on a shared server it stores a rule for every client (X-12)."""
+    mcp: McpSettings = field(default_factory=McpSettings)
     limits: Limits = DEFAULTS
 
 
@@ -95,5 +112,6 @@ def settings(start: Start) -> Settings:
         ),
         interrupt_on_exit=start.interrupt_on_exit,
         allow_always=start.allow_always,
+        mcp=McpSettings(start.mcp, start.mcp_seconds or McpSettings().seconds),
         limits=start.limits,
     )

@@ -60,6 +60,7 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
             settings.credential,
             interrupts=interrupts,
             withdrawals=withdrawals,
+            removals=engine.mcp.unheld(),
         )
         await peer.aclose()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from adapter.configfile import ConfigFileError, read_config
 from adapter.limits import DEFAULTS, Limits
@@ -20,6 +20,9 @@ from adapter.upstream.credentials import (
     find_credential,
     server_url,
 )
+from contract.policy import MCP_POLICIES, McpPolicy
+
+Word = TypeVar("Word", bound=str)
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
 SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
@@ -28,6 +31,8 @@ LONGEST_VARIABLE: Final = "OPENCODE_ACP_PROMPT_SECONDS"
 CONFIG_VARIABLE: Final = "OPENCODE_ACP_CONFIG"
 EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
 ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
+MCP_VARIABLE: Final = "OPENCODE_ACP_MCP"
+MCP_SECONDS_VARIABLE: Final = "OPENCODE_ACP_MCP_SECONDS"
 
 
 class SettingError(Exception):
@@ -47,6 +52,8 @@ class Start:
     prompt_seconds: float | None = None
     interrupt_on_exit: bool = True
     allow_always: bool = False
+    mcp: McpPolicy = "notice"
+    mcp_seconds: float | None = None
     limits: Limits = DEFAULTS
 
 
@@ -61,16 +68,19 @@ def read_start(options: Options, environ: Mapping[str, str]) -> Start:
         prompt_seconds=_seconds(environ, LONGEST_VARIABLE),
         interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
         allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
+        mcp=_choice(environ, MCP_VARIABLE, MCP_POLICIES),
+        mcp_seconds=_seconds(environ, MCP_SECONDS_VARIABLE),
         limits=file.limits,
     )
 
 
-def _choice(environ: Mapping[str, str], name: str, words: tuple[str, str]) -> str:
-    """One of two words; the first is the default."""
+def _choice(environ: Mapping[str, str], name: str, words: tuple[Word, ...]) -> Word:
+    """One of these words; the first is the default."""
     value = environ.get(name) or words[0]
-    if value not in words:
-        raise SettingError(f"{name} takes {words[0]} or {words[1]}.")
-    return value
+    for word in words:
+        if word == value:
+            return word
+    raise SettingError(f"{name} takes {', '.join(words[:-1])} or {words[-1]}.")
 
 
 def _seconds(environ: Mapping[str, str], name: str) -> float | None:

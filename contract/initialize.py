@@ -13,11 +13,11 @@ PROTOCOL_VERSION = 1
 """ACP version 1, the only stable one: also the answer to a client that offers another."""
 
 
-def initialize_result(params: dict[str, object]) -> dict[str, object]:
+def initialize_result(params: dict[str, object], *, mcp: bool = False) -> dict[str, object]:
     """The result for the `params` of the client. AcpError -32602 without an integer version.
 
-    What is not listed is not supported (ACP: an absent capability is unsupported). MCP servers
-    of a client are not added, so neither of their transports is offered.
+    What is not listed is not supported (ACP: an absent capability is unsupported). `mcp`:
+    MCP servers of a client are registered, which is possible for stdio and http.
     """
     version = params.get("protocolVersion")
     if type(version) is not int:
@@ -28,7 +28,7 @@ def initialize_result(params: dict[str, object]) -> dict[str, object]:
         "agentCapabilities": {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-            "mcpCapabilities": {"http": False, "sse": False},
+            "mcpCapabilities": {"http": mcp, "sse": False},
             "sessionCapabilities": {"resume": {}, "close": {}},
         },
         "authMethods": [],

@@ -23,8 +23,12 @@ PROBE_SECONDS = 0.05
 """A client that only probes closes within this time of the answer: nothing need be imported."""
 
 
-def greet(source: int, sink: int) -> tuple[dict[str, object] | None, bytes] | None:
+def greet(
+    source: int, sink: int, *, mcp: bool = False
+) -> tuple[dict[str, object] | None, bytes] | None:
     """Answer the first line of `source` on `sink` if it is a valid `initialize`.
+
+    `mcp`: MCP servers of clients are registered, which the answer says.
 
     Returns the client's params (None if the first line was something else, which is then not
     answered here) and the bytes that are still to be handled; None if the client has left and
@@ -43,7 +47,7 @@ def greet(source: int, sink: int) -> tuple[dict[str, object] | None, bytes] | No
     if not isinstance(request, Request) or request.method != "initialize":
         return None, data
     try:
-        result = initialize_result(request.params)
+        result = initialize_result(request.params, mcp=mcp)
     except AcpError:
         return None, data
     _write(sink, json.dumps(success(request.id, result)).encode() + b"\n")

@@ -72,6 +72,8 @@ class Connection:
             *(one.hub.leave(one.owner, interrupt=interrupt) for one in opened.values())
         )
         await self._backlog.aclose()
+        for one in opened.values():
+            self._engine.mcp.release(one.hub.session_id, one.owner)
         interrupts: list[str] = []
         withdrawals: list[tuple[str, str]] = []
         for session_id, (stops, withdrawn) in zip(opened, left, strict=True):
@@ -147,6 +149,7 @@ class Connection:
             self._prompting.cancel(params)
 
     async def _initialize(self, call: Call) -> Json:
-        result = initialize_result(call.params)
+        policy = self._engine.settings.mcp.policy
+        result = initialize_result(call.params, mcp=policy == "register")
         self._can = capabilities(call.params)
         return result

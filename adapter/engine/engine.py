@@ -16,6 +16,7 @@ from adapter.config import Settings
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
 from adapter.engine.hub import Hub
+from adapter.engine.mcp import Registrations, not_added
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
 from adapter.upstream.catalogue import Catalogues
@@ -48,6 +49,7 @@ class Engine:
         self.offsets = OffsetTable()
         self.server = Server(settings.server, settings.credential, settings.http)
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
+        self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep)
         self.watch = Watch()
         self.feed = Feed(self.server, self.watch, self, clock, settings.feed, sleep=sleep)
         self._services = Services(
@@ -87,6 +89,7 @@ class Engine:
             await asyncio.wait(tasks)
         for hub in list(self._hubs.values()):
             await hub.aclose()
+        await self.mcp.aclose()
         await self.catalogues.aclose()
         await self.server.aclose()
 
@@ -217,9 +220,16 @@ class Engine:
             return
         if self._pid and info.pid != self._pid:
             self._contract = None
+            self._spawn(self._restore_mcp())
         self._saw_pid(info.pid)
         for hub in self._hubs.values():
             hub.step(v.ServerSeen(info.pid))
+
+    async def _restore_mcp(self) -> None:
+        for (session_id, owner), failures in (await self.mcp.restore()).items():
+            hub = self._hubs.get(session_id)
+            if hub is not None:
+                hub.notify(not_added(owner, failures))
 
     async def _read(self) -> None:
         """Listen for ever. A fault of ours in one event is a gap: the reads make good for it."""

@@ -105,14 +105,14 @@ class Registrations:
             session = self._sessions[session_id] = _Session(directory)
         end = self._clock() + self._settings.seconds
         names = {registered_name(session_id, server.name): server for server in servers}
-        for name, entry in session.entries.items():
-            if name not in names:
-                entry.holders.discard(owner)
-        self._sweep(session_id)
-        if not names:
-            return []
         session.users += 1
         try:
+            for name, entry in session.entries.items():
+                if name not in names:
+                    entry.holders.discard(owner)
+            self._sweep(session_id)
+            if not names:
+                return []
             async with _held(session.lock, self._settings.seconds) as held:
                 if not held:
                     reason = "what the session brought before is still being changed"

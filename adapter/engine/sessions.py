@@ -45,6 +45,11 @@ class OpenSessions:
             )
         return one
 
+    def is_open(self, one: Open) -> bool:
+        """Whether the session is still open for this owner, by this opening or a later one."""
+        known = self._open.get(one.hub.session_id)
+        return known is not None and known.owner == one.owner
+
     def holds(self, one: Open) -> bool:
         """Whether this opening is the one that counts: no later one, and no close."""
         return self._open.get(one.hub.session_id) is one
@@ -79,7 +84,10 @@ class OpenSessions:
 
     async def detach(self, one: Open | None) -> None:
         """Let go of a session that was taken out of the table."""
-        if one is not None and one.hub.detach(one.owner):
+        if one is None:
+            return
+        self._engine.mcp.release(one.hub.session_id, one.owner)
+        if one.hub.detach(one.owner):
             await self._engine.release(one.hub)
 
     def all(self) -> dict[str, Open]:

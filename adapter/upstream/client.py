@@ -26,6 +26,7 @@ from adapter.upstream.errors import (
     Unreachable,
 )
 from adapter.upstream.history import History
+from adapter.upstream.mcp import McpServers
 from adapter.upstream.posted import Admitted, NotAdmitted, Posted, Unclear, Unsent
 from adapter.upstream.shaped import Walk, an_object, data, objects, row_of, shaped
 from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
@@ -53,6 +54,7 @@ class Server:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._http = Transport(base_url, credential, settings or ServerSettings(), sleep=sleep)
+        self.mcp = McpServers(self._http)
 
     async def __aenter__(self) -> Server:
         return self

@@ -1,4 +1,4 @@
-"""The last word on leaving: interrupts and withdrawals whose answers nobody waits for.
+"""The last word on leaving: interrupts, withdrawals and removals whose answers nobody waits for.
 
 The server carries out an interrupt whose socket is closed at once (OpenCode facts, later
 experiments 14), so that an adapter whose client left is gone within `LIMIT` seconds.
@@ -10,10 +10,11 @@ import asyncio
 import ssl
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from adapter.upstream.credentials import Credential
-from contract.routes import INBOX_DELETE, INTERRUPT, Route, url
+from adapter.upstream.decode import clean
+from contract.routes import INBOX_DELETE, INTERRUPT, MCP_REMOVE, Route, url
 
 # Seconds for all writes together.
 LIMIT: Final = 0.2
@@ -27,18 +28,25 @@ async def last_gasp(
     *,
     interrupts: Iterable[str] = (),
     withdrawals: Iterable[tuple[str, str]] = (),
+    removals: Iterable[tuple[str, str]] = (),
     limit: float = LIMIT,
 ) -> int:
-    """Writes one request a session to interrupt, and one a (session, message) to withdraw.
+    """Writes one request a session to interrupt, and one a (session, message) to withdraw, and
+    one a (directory, MCP server) to remove; what has to stop goes first.
 
     Returns how many were written whole; nothing is known of their effect. Raises `ValueError`
     for an id outside the grammar and nothing else.
     """
-    requests = [_request(base_url, credential, INTERRUPT, sessionID=one) for one in interrupts]
-    requests += [
-        _request(base_url, credential, INBOX_DELETE, sessionID=session, inboxID=message)
+    targets = [(INTERRUPT, url(INTERRUPT, sessionID=session)) for session in interrupts]
+    targets += [
+        (INBOX_DELETE, url(INBOX_DELETE, sessionID=session, inboxID=message))
         for session, message in withdrawals
     ]
+    targets += [
+        (MCP_REMOVE, f"{url(MCP_REMOVE, server=name)}?{_location(directory)}")
+        for directory, name in removals
+    ]
+    requests = [_request(base_url, credential, route, target) for route, target in targets]
     if not requests:
         return 0
     writes = [asyncio.create_task(_write(base_url, data)) for data in requests[:MAX_WRITES]]
@@ -51,9 +59,13 @@ async def last_gasp(
     return sum(1 for result in results if result is None)
 
 
-def _request(base_url: str, credential: Credential | None, route: Route, **ids: str) -> bytes:
+def _location(directory: str) -> str:
+    return urlencode({"location[directory]": clean(directory)})
+
+
+def _request(base_url: str, credential: Credential | None, route: Route, target: str) -> bytes:
     head = [
-        f"{route.method} {url(route, **ids)} HTTP/1.1",
+        f"{route.method} {target} HTTP/1.1",
         f"Host: {urlsplit(base_url).netloc}",
         "Content-Length: 0",
         "Connection: close",

@@ -14,6 +14,7 @@ from stubs.server.faults import Faults
 from stubs.server.feed import Feed
 from stubs.server.forms import Forms
 from stubs.server.journal import Journal
+from stubs.server.mcp import McpHost
 from stubs.server.permissions import Permissions
 from stubs.server.project import Project
 from stubs.server.requests import Requests
@@ -61,13 +62,20 @@ class Host:
         self.journal = Journal(self.ids, self.store, self.feed.publish)
         self.permissions = Permissions(self.ids, self.store, self.journal)
         self.forms = Forms(self.ids, self.journal)
+        self.mcp = McpHost()
         self.faults = Faults()
         self.requests = Requests()
         self.log: deque[Seen] = deque(maxlen=MAX_LOG)
         self.admissions: Counter[str] = Counter()
         self.restarts = 0
         shop = Shop(
-            self.ids, self.journal, self.permissions, self.forms, Workspaces(), self._subagent
+            self.ids,
+            self.journal,
+            self.permissions,
+            self.forms,
+            Workspaces(),
+            self._subagent,
+            self.mcp,
         )
         steps = Steps(settings, self.ids, self.journal, shop)
         self.executions = Executions(self.journal, steps)
@@ -99,6 +107,7 @@ class Host:
         await self.executions.abandon()
         self.forms.clear()
         self.permissions.asks.clear()
+        await self.mcp.clear()
         await self.stop_boots()
 
     async def stop_boots(self) -> None:

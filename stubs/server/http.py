@@ -14,6 +14,7 @@ from stubs.server import routes_ask as ask
 from stubs.server import routes_catalog as catalog
 from stubs.server import routes_import as imports
 from stubs.server import routes_mcp as mcp
+from stubs.server import routes_mcp as mcp
 from stubs.server import routes_prompt as prompts
 from stubs.server import routes_session as sessions
 from stubs.server.faults import Rule

@@ -11,6 +11,7 @@ from typing import Final
 from stubs.server import shell, workspace
 from stubs.server.forms import Forms
 from stubs.server.journal import Journal
+from stubs.server.mcp import McpError, McpHost, Server
 from stubs.server.permissions import Permissions, RefusedError, Wanted, is_removed
 from stubs.server.store import Session
 from stubs.server.wire import Ids, Json, dumps, now_ms
@@ -28,15 +29,16 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool gives back: text parts and metadata."""
+    """What a tool gives back: text parts, then other parts as they are, and metadata."""
 
     texts: tuple[str, ...]
     metadata: Json
+    parts: tuple[Json, ...] = ()
 
     @property
     def content(self) -> list[Json]:
         """The parts as the events carry them."""
-        return [{"type": "text", "text": text} for text in self.texts]
+        return [*({"type": "text", "text": text} for text in self.texts), *self.parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Shop:
     forms: Forms
     workspaces: Workspaces
     subagent: Callable[[Call], Awaitable[Result]]
+    mcp: McpHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,9 @@ Tool = Callable[[Shop, Call], Awaitable[Result]]
 
 async def run(shop: Shop, call: Call) -> Result:
     """Run a call. Raises ToolError, or DeclinedError when the turn must end with it."""
+    foreign = shop.mcp.find(call.directory, call.name)
+    if foreign is not None and not is_removed(call.rules, call.name):
+        return await _foreign(shop, call, *foreign)
     entry = TOOLS.get(call.name)
     if entry is None or is_removed(call.rules, entry.action):
         raise ToolError(
@@ -103,6 +109,16 @@ async def run(shop: Shop, call: Call) -> Result:
             "Update the arguments and call the tool again."
         )
     return await entry.tool(shop, call)
+
+
+async def _foreign(shop: Shop, call: Call, server: Server, tool: str) -> Result:
+    """A tool of an MCP server."""
+    try:
+        await shop.permissions.check(call.wants(call.name, ["*"], ["*"], {}), call.rules)
+        parts = await shop.mcp.call(server, tool, call.input)
+    except (RefusedError, McpError) as error:
+        raise ToolError(str(error) or f"Unable to run {call.name}") from error
+    return Result((), {"truncated": False}, tuple(parts))
 
 
 async def _shell(shop: Shop, call: Call) -> Result:

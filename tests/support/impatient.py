@@ -28,10 +28,10 @@ def main() -> None:
     """As `adapter.cli`, but for the settings."""
     options = parse_flags(sys.argv[1:])
     sink = reserve_stdout()
-    greeting = greet(0, sink)
+    settings = config.load(options, os.environ)
+    greeting = greet(0, sink, mcp=settings.mcp.policy == "register")
     if greeting is None:
         return
-    settings = config.load(options, os.environ)
     settings = replace(
         settings,
         waits=replace(settings.waits, gap=GAP, unattended=UNATTENDED),

@@ -22,4 +22,5 @@ class Ending:
         one.hub.cancel(one.owner)
         await one.hub.settled(one.owner)
         await self._desk.sessions.detach(one)
+        await self._desk.engine.mcp.settled(params.session_id)
         return {}

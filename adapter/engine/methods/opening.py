@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from adapter.acp.meta import ours
 from adapter.acp.transport import Call
 from adapter.core import values as v
+from adapter.engine.mcp import NotAdded, not_added
 from adapter.engine.methods.desk import Desk, Json
 from adapter.engine.methods.directories import check_home, directory_of
 from adapter.engine.sessions import Open
@@ -24,6 +27,7 @@ class Opening:
         directory = directory_of(params)
         self._desk.sessions.check_room()
         engine = self._desk.engine
+        engine.mcp.wanted(params.mcp_servers)
         await engine.check_contract()
         session = await engine.server.create_session(directory)
         one = self.open(session, directory, call)
@@ -42,6 +46,7 @@ class Opening:
         """
         params = acp.read_params(acp.ResumeSession, call.params)
         directory = directory_of(params)
+        self._desk.engine.mcp.wanted(params.mcp_servers)
         self._desk.sessions.check_room(params.session_id)
         await self._desk.engine.check_contract()
         try:
@@ -65,18 +70,31 @@ class Opening:
         told = known
         try:
             choices = await one.hub.choices.read()
+            failures = await self._register(one, params)
             told = True
         finally:
             if not told:
                 await self._desk.sessions.give_up(one)
-        call.after = lambda: self._follow_up(one, params)
+        call.after = lambda: self._follow_up(one, params, failures)
         return one.hub.choices.told(one.owner, choices)
 
-    def _follow_up(self, one: Open, params: acp.NewSession) -> None:
+    async def _register(self, one: Open, params: acp.NewSession) -> list[NotAdded]:
+        """The MCP servers of the client that its session goes on without."""
+        mcp = self._desk.engine.mcp
+        servers = mcp.wanted(params.mcp_servers)
+        hub = one.hub
+        failures = await mcp.register(hub.session_id, hub.directory, one.owner, servers)
+        if not self._desk.sessions.is_open(one):
+            mcp.release(hub.session_id, one.owner)
+        return failures
+
+    def _follow_up(self, one: Open, params: acp.NewSession, failures: Sequence[NotAdded]) -> None:
         if not self._desk.sessions.holds(one):
             return
         one.hub.choices.announce(one.owner)
-        if params.mcp_servers:
+        if failures:
+            one.hub.notify(not_added(one.owner, failures))
+        if params.mcp_servers and self._desk.engine.settings.mcp.policy == "notice":
             one.hub.notify(
                 v.Notice(
                     one.owner,
