@@ -1,0 +1,157 @@
+"""What is remembered of a turn, and what is let go when that becomes too much (S3-L8).
+
+A turn of thousands of steps would otherwise be remembered in whole until it ends. What the client
+has is kept; only the means to add to it go: first those of messages that are over, then what the
+running calls were told, and if it is still too much nothing new of a message is taken up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Final
+
+from adapter.core import ambient
+from adapter.core.heard import part_of
+from adapter.core.offsets import Part, State
+from adapter.core.state import Foreign, Message, SessionState, Turn
+from adapter.core.values import Counted, Notice, Output, Tool, ToolStatus
+from adapter.limits import Bound
+from contract import events as ev
+
+# Bytes that a message, a call and a part weigh, besides the texts that a call holds.
+ENTRY: Final = 256
+# Messages of a turn whose ids are remembered: more than the rows that one reading can show, so
+# that no row of an older one is taken for news.
+MESSAGES: Final = 1280
+NOTICE: Final = "limit"
+
+
+def admits(state: SessionState, event: ev.Event) -> bool:
+    """Whether the event may add what it speaks of to the turn's context."""
+    if not isinstance(event, ev.PartEvent | ev.ToolEvent):
+        return True
+    message = state.messages.get(event.message_id)
+    if message is None or message.folded:
+        return True
+    if isinstance(event, ev.ToolEvent):
+        is_known = event.call_id in message.tools
+    else:
+        is_known = state.offsets.state(state.id, part_of(event)) is not None
+    if is_known:
+        return True
+    turn = state.turns[message.turn_id]
+    return _fold(state, turn, state.limits.turn_context_bytes - ENTRY) <= 0
+
+
+def refused(state: SessionState, event: ev.Event) -> list[Output]:
+    """What follows from an event that is not taken up."""
+    message = state.messages.get(event.message_id) if isinstance(event, ev.MessageEvent) else None
+    if message is None:
+        return []
+    turn = state.turns[message.turn_id]
+    if isinstance(event, ev.ToolCalled | ev.ToolProgress | ev.ToolSuccess):
+        turn.tool_ran = True
+    out: list[Output] = [Counted(Bound.TURN_CONTEXT_BYTES)]
+    if not turn.overfull:
+        turn.overfull = True
+        words = "This step of the turn is too large to be shown in whole; the turn goes on."
+        out.append(Notice(turn.owner, NOTICE, words, {"limit": Bound.TURN_CONTEXT_BYTES.value}))
+    return out
+
+
+def tend(state: SessionState, event: ev.Event) -> list[Output]:
+    """After an event: let go of what is over the limit."""
+    if not isinstance(event, ev.StepStarted | ev.ToolEvent):
+        return []
+    message = state.messages.get(event.message_id)
+    if message is None:
+        return []
+    turn = state.turns[message.turn_id]
+    if isinstance(event, ev.StepStarted):
+        _drop_oldest(state, turn)
+    limit = state.limits.turn_context_bytes
+    excess = _fold(state, turn, limit)
+    return _lighten(message, excess) if excess > 0 else []
+
+
+def _fold(state: SessionState, turn: Turn, limit: int) -> int:
+    """Fold messages, the oldest first, until the turn is within the limit; bytes still over it."""
+    parts = _parts(state)
+    own = [
+        (key, one)
+        for key, one in state.messages.items()
+        if not one.folded and one.turn_id == turn.id
+    ]
+    weight = sum(_weight(one, len(parts[key])) for key, one in own)
+    for key, message in own[:-1]:
+        if weight <= limit:
+            break
+        if not _is_over(state, message, parts[key]):
+            continue
+        weight -= _weight(message, len(parts[key]))
+        message.folded = True
+        message.tools.clear()
+        state.offsets.take(state.id, key)
+    return weight - limit
+
+
+def _is_over(state: SessionState, message: Message, parts: list[Part]) -> bool:
+    if state.gap or message.open_tools():
+        return False
+    return all(state.offsets.state(state.id, part) is State.CLOSED for part in parts)
+
+
+def _parts(state: SessionState) -> dict[str, list[Part]]:
+    found: dict[str, list[Part]] = defaultdict(list)
+    for part in state.offsets.parts(state.id):
+        found[part.message_id].append(part)
+    return found
+
+
+def _drop_oldest(state: SessionState, turn: Turn) -> None:
+    """Forget messages that no reading shows any more."""
+    own = [key for key, one in state.messages.items() if one.turn_id == turn.id]
+    for key in own[:-MESSAGES]:
+        if state.messages[key].open_tools():
+            break
+        del state.messages[key]
+        state.offsets.take(state.id, key)
+        state.disown(key, Foreign.SETTLED)
+        ambient.settled(state, turn, (key,))
+
+
+def _lighten(message: Message, excess: int) -> list[Output]:
+    """Let go of what the message's running calls were told, the largest first."""
+    hits = 0
+    for tool in sorted(message.open_tools(), key=_texts_of, reverse=True):
+        size = _texts_of(tool)
+        if excess <= 0 or not size:
+            break
+        excess -= size
+        hits += 1
+        message.tools[tool.call_id] = replace(tool, input=None, metadata=None)
+    return [Counted(Bound.TURN_CONTEXT_BYTES, hits)] if hits else []
+
+
+def _weight(message: Message, parts: int) -> int:
+    """Bytes that are remembered of a message that is not folded."""
+    texts = sum(_texts_of(tool) for tool in message.open_tools())
+    return ENTRY * (1 + len(message.tools) + parts) + texts
+
+
+def _texts_of(tool: Tool) -> int:
+    if tool.status not in (ToolStatus.PENDING, ToolStatus.IN_PROGRESS):
+        return 0
+    return _size(tool.input) + _size(tool.metadata)
+
+
+def _size(value: object) -> int:
+    """Characters of the texts in a JSON value, and a few for every other one."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + _size(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return sum(map(_size, value))
+    return 0 if value is None else 8
