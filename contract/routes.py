@@ -68,7 +68,10 @@ PERMISSION_REPLY: Final = _need(
 )
 FORMS: Final = _need("GET", "/api/form", "open questions of the agent")
 FORM_REPLY: Final = _need(
-    "POST", f"{_S}/form/{{formID}}/reply", "answers a form with nothing, so that the turn goes on"
+    "POST", f"{_S}/form/{{formID}}/reply", "the client's answer, or none, so that the turn goes on"
+)
+FORM_DISMISS: Final = _use(
+    "DELETE", f"{_S}/form/{{formID}}", "a form that cannot stay unanswered; never a question's"
 )
 
 AGENTS: Final = _need("GET", "/api/agent", "the mode choices of a directory")
@@ -91,7 +94,7 @@ USED: Final = (
     INFO, EVENT,
     SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_DELETE, SESSION_FORK, ACTIVE,
     PROMPT, COMMAND, COMPACT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
-    PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY,
+    PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY, FORM_DISMISS,
     AGENTS, MODELS, MODEL_DEFAULT, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
     MCP_LIST, MCP_PUT, MCP_REMOVE,
 )  # fmt: skip
@@ -119,10 +122,6 @@ UNUSED: Final = (
     *_unused(
         "a skill goes along with a prompt, which has an id of ours",
         "POST /api/experimental/session/{sessionID}/skill",
-    ),
-    *_unused(
-        "ends the turn: a form is answered with nothing instead, and the turn goes on",
-        f"DELETE {_S}/form/{{formID}}",
     ),
     *_unused(
         "no ACP method asks for it",

@@ -35,14 +35,28 @@ PASSED_TYPES: Final = ("text/", "image/", "application/pdf", "application/json")
 # A media type without its parameters (RFC 6838, section 4.2), which is safe in a data URI.
 _MEDIA: Final = re.compile(r"\s*([a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*)\s*(;|$)")
 _NAME_CHARS: Final = 255
+_SLASH: Final = re.compile(r"/(\S{1,128})(?:\s+|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """What the first text block begins with: `/name`, and the text that follows it.
+
+    `text` is that of all blocks, without the name and the white space after it.
+    """
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class PromptContent:
-    """`files` are `{uri, name}` of the server's prompt route."""
+    """`files` are `{uri, name}` of the server's prompt route, `skills` ids of the directory's."""
 
     text: str
     files: tuple[dict[str, str], ...] = ()
+    skills: tuple[str, ...] = ()
+    slash: Slash | None = None
 
 
 def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent:
@@ -56,9 +70,11 @@ def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent
     texts: list[str] = []
     files: list[dict[str, str]] = []
     size = 0
+    first: int | None = None
     for block in blocks:
         match block:
             case TextBlock():
+                first = len(texts) if first is None else first
                 texts.append(block.text)
             case ResourceLink():
                 _link(block, texts, files)
@@ -81,7 +97,15 @@ def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent
     if size > limits.attachment_bytes:
         what = f"the attachments of a prompt may hold {limits.attachment_bytes} bytes"
         raise OverLimit(Bound.ATTACHMENT_BYTES, _over(what))
-    return PromptContent(text, tuple(files))
+    return PromptContent(text, tuple(files), slash=_slash(texts, first))
+
+
+def _slash(texts: Sequence[str], first: int | None) -> Slash | None:
+    found = None if first is None else _SLASH.match(texts[first])
+    if first is None or found is None:
+        return None
+    rest = [*texts[:first], texts[first][found.end() :], *texts[first + 1 :]]
+    return Slash(found.group(1), "\n".join(text for text in rest if text))
 
 
 def _link(block: ResourceLink, texts: list[str], files: list[dict[str, str]]) -> None:

@@ -13,7 +13,21 @@ from typing import Final
 from adapter.acp import toolcalls
 from adapter.acp.bounded import Room, cut
 from adapter.acp.meta import META
-from adapter.core.values import Chunk, Notice, Outcome, Tool, Usage
+from adapter.core.values import (
+    Chunk,
+    Compaction,
+    Line,
+    Notice,
+    OfChild,
+    OfRun,
+    Origin,
+    Outcome,
+    Progress,
+    Prompted,
+    Tool,
+    ToolStatus,
+    Usage,
+)
 from contract.errors import AcpError
 
 # Characters of one text chunk: JSON may need six bytes for one, and a line holds 1 MiB.
@@ -22,6 +36,7 @@ CHUNK_CHARS: Final = 128 * 1024
 SENTENCE_CHARS: Final = 4096
 TITLE_CHARS: Final = 1024
 DETAIL_ROOM: Final = 64 * 1024
+AMBIENT: Final = "ambient"
 
 Json = dict[str, object]
 
@@ -34,6 +49,7 @@ def chunks(chunk: Chunk) -> Iterator[Json]:
         meta["retryOf"] = chunk.retry_of
     if chunk.recovered:
         meta["origin"] = "recovered"
+    meta |= _of(chunk.origin)
     for start in range(0, len(chunk.text), CHUNK_CHARS):
         update: Json = {
             "sessionUpdate": kind,
@@ -68,7 +84,27 @@ def with_meta(update: Json, **told: object) -> Json:
 def tool(tool_call: Tool, directory: str) -> Json:
     """`tool_call` at first sight, `tool_call_update` afterwards."""
     kind = "tool_call" if tool_call.first else "tool_call_update"
-    return {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory)}
+    update: Json = {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory)}
+    meta = _of(tool_call.origin)
+    return with_meta(update, **meta) if meta else update
+
+
+def progress(made: Progress) -> Json:
+    """`tool_call_update` of a running call: one line of text for each call of its sub-agents."""
+    lines = [f"… {made.left_out} earlier tool calls"] if made.left_out else []
+    lines.extend(map(_line, made.lines))
+    text: Json = {"type": "text", "text": "\n".join(lines)}
+    return {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": toolcalls.call_id(made.message_id, made.call_id),
+        "content": [{"type": "content", "content": text}],
+    }
+
+
+def prompted(told: Prompted) -> Iterator[Json]:
+    """`user_message_chunk` of a prompt that another client sent."""
+    for update in user_text(told.message_id, told.text):
+        yield with_meta(update, **_of(told.origin))
 
 
 def usage(spent: Usage, size: int) -> Json:
@@ -93,6 +129,25 @@ def notice(told: Notice, *, advertised: bool) -> Json:
             "_meta": {META: detail},
         }
     return {"sessionUpdate": "session_info_update", "_meta": {META: detail}}
+
+
+def compaction(told: Compaction, *, advertised: bool) -> Json:
+    """`compaction_update` for a client that advertised it, else what it says in `_meta` alone."""
+    error = None if told.error is None else cut(told.error, SENTENCE_CHARS)
+    reason: Json = {"reason": told.reason} if told.reason else {}
+    if advertised:
+        update: Json = {
+            "sessionUpdate": "compaction_update",
+            "compactionId": told.compaction_id,
+            "status": told.status,
+        }
+        if error is not None:
+            update["error"] = error
+        return {**update, "_meta": {META: reason}} if reason else update
+    detail: Json = {"id": told.compaction_id, "status": told.status, **reason}
+    if error is not None:
+        detail["error"] = error
+    return {"sessionUpdate": "session_info_update", "_meta": {META: {"compaction": detail}}}
 
 
 def config_options(options: list[Json]) -> Json:
@@ -142,14 +197,17 @@ def prompt_result(outcome: Outcome) -> Json:
 
 
 def audit(outcome: Outcome) -> Json:
-    """`{messageId, gaps, recoveredChars, shared, cancel}`."""
-    return {
+    """`{messageId, gaps, recoveredChars, shared, cancel}`, `omittedChars` if a limit cut it."""
+    told: Json = {
         "messageId": outcome.message_id,
         "gaps": outcome.gaps,
         "recoveredChars": outcome.recovered,
         "shared": outcome.shared,
         "cancel": outcome.cancel,
     }
+    if outcome.omitted:
+        told["omittedChars"] = outcome.omitted
+    return told
 
 
 def error_data(outcome: Outcome) -> Json:
@@ -162,3 +220,34 @@ def error_data(outcome: Outcome) -> Json:
         "gaps": outcome.gaps,
         "shared": outcome.shared,
     }
+
+
+def _of(origin: Origin | None) -> Json:
+    """What `_meta` says of an update that is not the turn's own."""
+    match origin:
+        case OfChild(session_id, parent_id, message_id, call_id):
+            made_by = toolcalls.call_id(message_id, call_id)
+            child = {"sessionId": session_id, "parentSessionId": parent_id, "toolCallId": made_by}
+            return {"child": child}
+        case OfRun(run_id):
+            return {"origin": AMBIENT, "run": run_id}
+        case None:
+            return {}
+
+
+def _line(line: Line) -> str:
+    what = toolcalls.title(line.name, line.input)
+    name = "" if what == line.name else f"{line.name}: "
+    return f"{'  ' * line.depth}- {name}{what} ({_state(line.status)})"
+
+
+def _state(status: ToolStatus | None) -> str:
+    match status:
+        case ToolStatus.COMPLETED:
+            return "done"
+        case ToolStatus.FAILED:
+            return "failed"
+        case None:
+            return "no news"
+        case _:
+            return "running"

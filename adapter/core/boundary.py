@@ -1,4 +1,4 @@
-"""Where a turn begins and where it ends (lifecycle rules 1, 2 and 6).
+"""Where a turn begins and where it ends (lifecycle rule 6).
 
 A turn begins at `inbox.delivered` of its id. It ends at its own `step.ended` whose finish is
 not `tool-calls`; failing that, at the first end of the execution. One execution may serve
@@ -9,111 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.core import asks, cancel, waiting
+from adapter.core import asks, cancel, commands, compaction, waiting
 from adapter.core.reconcile import CONTENT_FILTER, stop_of
 from adapter.core.settle import (
     ended_elsewhere,
-    failed,
     server_failed,
-    session_gone,
     settle,
     stopped,
-    unknown,
 )
 from adapter.core.state import CancelStep, Phase, SessionState, Turn
 from adapter.core.translate import usage
-from adapter.core.values import Admission, Arm, Notice, Outcome, Output, Posted, Stop, Submit
+from adapter.core.values import Arm, Notice, Outcome, Output, Stop
 from contract import events as ev
-from contract.errors import Code
 
 _OutcomeOf = Callable[[Turn], Outcome]
-
-
-def submit(state: SessionState, given: Submit) -> list[Output]:
-    """Register a turn before anything is posted."""
-    state.turns[given.turn_id] = Turn(given.turn_id, given.owner, pid=state.pid)
-    return [Arm("gap", "gap")] if state.gap and len(state.turns) == 1 else []
-
-
-def posted(state: SessionState, given: Posted) -> list[Output]:
-    """The definite answer of a submission, or the word that there is none."""
-    turn = state.turns.get(given.turn_id)
-    if turn is None:
-        known = given.admission is Admission.ADMITTED
-        return cancel.loose_heard(state, given.turn_id, delivered=False) if known else []
-    if turn.phase is Phase.RUNNING:
-        # Its delivery was heard: no answer to the POST says more than that.
-        return []
-    match given.admission:
-        case Admission.ADMITTED:
-            return _admitted(state, turn, probed=given.probed)
-        case Admission.UNCLEAR | Admission.UNREACHED if turn.admitted:
-            # It was heard to enter the inbox; what was lost is only the answer (rule 2).
-            return _admitted(state, turn, probed=True)
-        case _ if turn.cancel is not CancelStep.NONE and given.admission is not Admission.UNCLEAR:
-            turn.mark = "confirmed"
-            return settle(state, turn, stopped(turn, Stop.CANCELLED))
-        case Admission.NOT_ADMITTED:
-            return settle(state, turn, _refused(turn, given.message, "Nothing ran"))
-        case Admission.UNREACHED:
-            return settle(
-                state,
-                turn,
-                _refused(
-                    turn,
-                    given.message or "the OpenCode server cannot be reached",
-                    "Nothing ran; it is safe to send it again",
-                ),
-            )
-        case Admission.GONE:
-            return settle(
-                state,
-                turn,
-                session_gone(turn, state.id, admitted=None if given.probed else False),
-            )
-        case Admission.UNAUTHORISED:
-            return settle(
-                state,
-                turn,
-                failed(
-                    turn,
-                    Code.AUTH_REQUIRED,
-                    "authentication required: the OpenCode server refused the password",
-                    "auth_required",
-                    admitted=turn.admitted or (None if given.probed else False),
-                ),
-            )
-        case Admission.UNCLEAR:
-            if turn.cancel is not CancelStep.NONE:
-                return cancel.unclear(state, turn)
-            return settle(
-                state,
-                turn,
-                unknown(
-                    turn,
-                    given.message or "the server gave no answer to the prompt",
-                    admitted=None,
-                ),
-            )
 
 
 def enqueued(state: SessionState, event: ev.InboxEnqueued) -> list[Output]:
     """An inbox item, ours or not, was admitted."""
     state.note_kind(event.inbox_id, event.item.type)
+    out = commands.enqueued(state, event.item.payload.call, event.inbox_id)
     turn = state.turns.get(event.inbox_id)
     if turn is None:
         return cancel.loose_heard(state, event.inbox_id, delivered=False)
     turn.admitted = True
-    return []
+    return out
 
 
 def delivered(state: SessionState, inbox_id: str) -> list[Output]:
     """An inbox item, ours or not, was put before the model."""
     state.undelivered = False
-    if state.kinds.get(inbox_id, "user") != "user":
-        # A synthetic item or a compaction is nobody's prompt: nothing is shared with it.
-        return []
     turn = state.turns.get(inbox_id)
+    if turn is None and state.kinds.get(inbox_id, "user") != "user":
+        # A synthetic item or a compaction is nobody's prompt: nothing is shared with it.
+        return cancel.loose_heard(state, inbox_id, delivered=True)
+    if turn is not None and turn.call == "compaction":
+        return compaction.begin(state, turn)
     if turn is not None:
         if turn.phase is Phase.RUNNING:
             return []
@@ -221,7 +152,8 @@ def execution_ended(state: SessionState, event: ev.Event) -> list[Output]:
             pass
     if any(turn.phase is not Phase.RUNNING for turn in state.turns.values()):
         out.append(Arm("parked", "parked"))
-    return out
+    # The end of a compaction comes before that of its execution; if not, the reads have it.
+    return out if state.compacting() is None else [*out, waiting.look(state)]
 
 
 def deleted(state: SessionState) -> list[Output]:
@@ -281,34 +213,6 @@ def _end_all(state: SessionState, outcome_of: _OutcomeOf) -> list[Output]:
         turn = state.turns[key]
         out.extend(settle(state, turn, outcome_of(turn)))
     return out
-
-
-def _admitted(state: SessionState, turn: Turn, *, probed: bool) -> list[Output]:
-    turn.admitted = True
-    if turn.phase is not Phase.SUBMITTING:
-        return []
-    turn.phase = Phase.WAITING
-    if turn.cancel is CancelStep.ASKED:
-        return cancel.withdraw(turn)
-    out: list[Output] = [
-        Arm(f"ahead:{turn.id}", "ahead"),
-        Arm(f"patience:{turn.id}", "patience"),
-        Arm("watch", "watch"),
-    ]
-    if probed or turn.gaps:
-        out.append(Arm("parked", "parked"))
-    return out
-
-
-def _refused(turn: Turn, message: str, advice: str) -> Outcome:
-    return failed(
-        turn,
-        Code.INTERNAL,
-        f"The prompt was not accepted: {message.rstrip('.')}. {advice}.",
-        "not_admitted",
-        admitted=False,
-        retry_safe=True,
-    )
 
 
 def _answered(turn: Turn, finish: str) -> Outcome:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from adapter.core.reconcile import newest_prompt
 from adapter.core.settle import settle, stopped
-from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
+from adapter.core.state import Ask, AskStep, CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
     Arm,
     Interrupt,
@@ -21,6 +21,7 @@ from adapter.core.values import (
     Reply,
     Snapshot,
     Stop,
+    StopChild,
     Withdraw,
     WithdrawAsk,
 )
@@ -37,11 +38,15 @@ def asked(state: SessionState, owner: int) -> list[Output]:
         turn.overtime = False
         return []
     turn.cancel = CancelStep.ASKED
+    if turn.borrowed or turn.follows is not None:
+        return give_up(state, turn)
     out: list[Output] = [Arm(f"cancel:{turn.id}", "cancel")]
     out.extend(_take_back(state, turn))
     match turn.phase:
         case Phase.SUBMITTING:
             return out
+        case Phase.CALLED:
+            return out + ([StopChild(turn.child)] if turn.child is not None else [])
         case Phase.WAITING:
             return out + withdraw(turn)
         case Phase.RUNNING if state.gap:
@@ -60,6 +65,16 @@ def overtime(state: SessionState, turn_id: str) -> list[Output]:
     return asked(state, turn.owner)
 
 
+def give_up(state: SessionState, turn: Turn) -> list[Output]:
+    """A turn whose item is another's too: its client is answered, and nothing is stopped."""
+    notice = Notice(
+        turn.owner,
+        "compaction_goes_on",
+        "Others have asked for this compaction too, so it goes on; this turn waits no more.",
+    )
+    return [notice, *settle(state, turn, stopped(turn, Stop.CANCELLED), item_goes_on=True)]
+
+
 def withdraw(turn: Turn) -> list[Output]:
     """Take an undelivered turn out of the inbox; the event tells whether that worked."""
     turn.cancel = CancelStep.WITHDRAWING
@@ -67,20 +82,43 @@ def withdraw(turn: Turn) -> list[Output]:
 
 
 def stop(state: SessionState, turn: Turn) -> list[Output]:
-    """Stop a delivered turn by one request."""
+    """Stop a delivered turn by one request.
+
+    A rejection ends the turn once nothing else of its step is open, so it serves for nothing but
+    permissions: the server waits for a tool that runs, a sub-agent or a form for as long as those
+    take (measured on 2.0.15).
+    """
     turn.cancel = CancelStep.STOPPING
     out = _take_back(state, turn)
-    for ask_id, ask in state.asks.items():
-        if ask.turn_id != turn.id or ask.ask.session_id != state.id:
-            continue
-        if ask.decision == "stop":
-            # Its rejection is on the way, and an interrupt on top would stop the next turn.
-            return out
-        if ask.step is AskStep.HELD:
-            ask.step = AskStep.REPLYING
-            ask.decision = "stop"
-            return [*out, Reply(state.id, ask_id, "reject", go_on=False)]
-    return [*out, Interrupt(turn.id)]
+    own = [
+        ask
+        for ask in state.asks.values()
+        if ask.turn_id == turn.id and ask.is_permission and ask.ask.session_id == state.id
+    ]
+    if any(ask.decision == "stop" for ask in own):
+        # Its rejection is on the way, and an interrupt on top would stop the next turn.
+        return out
+    held = [ask for ask in own if ask.step is AskStep.HELD]
+    if not held or _else_open(state, turn, held):
+        return [*out, Interrupt(turn.id)]
+    held[0].step = AskStep.REPLYING
+    held[0].decision = "stop"
+    return [*out, Reply(state.id, held[0].ask.id, "reject", go_on=False)]
+
+
+def _else_open(state: SessionState, turn: Turn, held: list[Ask]) -> bool:
+    """Whether the turn has anything open besides the calls that these permissions are of."""
+    if any(ask.turn_id == turn.id and not ask.is_permission for ask in state.asks.values()):
+        return True
+    sources = {
+        (one.ask.source.message_id, one.ask.source.call_id) for one in held if one.ask.source
+    }
+    return any(
+        (message_id, tool.call_id) not in sources
+        for message_id, message in state.messages.items()
+        if message.turn_id == turn.id
+        for tool in message.open_tools()
+    )
 
 
 def reject_missed(state: SessionState, turn_id: str | None) -> list[Output]:
@@ -92,7 +130,12 @@ def reject_missed(state: SessionState, turn_id: str | None) -> list[Output]:
 
 
 def unclear(state: SessionState, turn: Turn) -> list[Output]:
-    """The POST got no definite answer and no retry may be started: withdraw in any case."""
+    """The POST got no definite answer and no retry may be started: withdraw in any case.
+
+    A command cannot be named yet; its closed socket ends it, unless its item shows up after all.
+    """
+    if not turn.is_named:
+        return overdue(state, turn)
     turn.phase = Phase.WAITING
     return withdraw(turn)
 
@@ -137,6 +180,8 @@ def after_snapshot(
                 continue
             case Phase.WAITING, _ if in_gap:
                 out.extend(withdraw(turn))
+            case Phase.CALLED, _ if in_gap and turn.child is not None:
+                out.append(StopChild(turn.child))
             case Phase.RUNNING, CancelStep.STOPPING if not in_gap or turn.id not in before.stopping:
                 continue
             case Phase.RUNNING, _:
@@ -146,6 +191,8 @@ def after_snapshot(
             continue
         if loose is not Loose.ENDED and key in snapshot.inbox:
             out.append(Withdraw(key))
+        elif loose is not Loose.ENDED and key in snapshot.busy:
+            out.append(StopChild(key))
         elif loose is not Loose.ENDED and snapshot.active and key == newest:
             state.loose[key] = Loose.RUNNING
             out.append(Interrupt(key))

@@ -13,7 +13,7 @@ from typing import Final
 
 from adapter.core.state import CancelStep, Phase, Turn
 from adapter.core.values import Snapshot, Stop
-from contract.reads import AnyRow, AssistantRow, IdleRow, ToolPart
+from contract.reads import AnyRow, AssistantRow, CompactionRow, IdleRow, ToolPart
 
 STEP_CAP_PHRASE: Final = "maximum agent steps"
 CONTENT_FILTER: Final = "provider.content-filter"
@@ -33,6 +33,7 @@ class Verdict(Enum):
     ABORTED = "aborted without a record of who did it"
     FAILED = "failed"
     RUNNING = "running"
+    COMPACTED = "a compaction that is over"
     LOST = "no row proves anything"
 
 
@@ -42,12 +43,14 @@ class Segment:
 
     `closed` is True when a later row ends the segment, so that nothing can be added to it.
     `shared` is True when another prompt's row stands in it, or right before X without an answer.
+    `compactions` are those under X.
     """
 
     assistants: tuple[AssistantRow, ...]
     idle: IdleRow | None
     closed: bool
     shared: bool = False
+    compactions: tuple[CompactionRow, ...] = ()
 
     @property
     def last(self) -> AssistantRow | None:
@@ -82,17 +85,24 @@ def segment(rows: Sequence[AnyRow], turn_id: str) -> Segment | None:
     if start is None:
         return None
     found: list[AssistantRow] = []
+    compactions: list[CompactionRow] = []
     shared = _begins_shared(rows[:start])
+    idle: IdleRow | None = None
+    closed = False
     for row in rows[start + 1 :]:
         if isinstance(row, AssistantRow):
             found.append(row)
         elif isinstance(row, IdleRow):
-            return Segment(tuple(found), row, closed=True, shared=shared)
+            idle, closed = row, True
         elif row.type in JOINING and found and not _joins(found[-1], row):
-            return Segment(tuple(found), None, closed=True, shared=shared)
+            closed = True
+        elif isinstance(row, CompactionRow):
+            compactions.append(row)
         elif row.type == "user":
             shared = True
-    return Segment(tuple(found), None, closed=False, shared=shared)
+        if closed:
+            break
+    return Segment(tuple(found), idle, closed, shared, tuple(compactions))
 
 
 def _begins_shared(before: Sequence[AnyRow]) -> bool:
@@ -159,15 +169,25 @@ def _joins(last: AssistantRow, row: AnyRow) -> bool:
 def newest_prompt(rows: Sequence[AnyRow]) -> str | None:
     """The newest user, synthetic or idle row: an interrupt stops what that row stands for.
 
-    The synthetic row of a retry is passed over, as in a segment.
+    The synthetic row of a retry is passed over, as in a segment. So is a compaction under a turn;
+    one that runs by itself is what an interrupt stops.
     """
     for index in range(len(rows) - 1, -1, -1):
         row, before = rows[index], rows[index - 1] if index else None
+        if isinstance(row, CompactionRow) and row.status == "running" and _stands_alone(before):
+            return row.id
         if row.type == "synthetic" and isinstance(before, AssistantRow) and is_retried(before):
             continue
         if row.type in ("user", "synthetic", "idle"):
             return row.id
     return None
+
+
+def _stands_alone(before: AnyRow | None) -> bool:
+    """Whether a compaction after this row belongs to no turn."""
+    if isinstance(before, AssistantRow):
+        return before.finish not in (None, "tool-calls")
+    return before is None or before.type not in ("user", "synthetic")
 
 
 def is_retried(row: AssistantRow) -> bool:

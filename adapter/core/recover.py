@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.core import asks, boundary, cancel, waiting
+from adapter.core import ambient, asks, boundary, cancel, children, commands, compaction, markers, waiting
 from adapter.core.reconcile import Judgement, Verdict, is_retried, judge
 from adapter.core.settle import (
     ended_elsewhere,
@@ -45,6 +45,8 @@ _NOWHERE = (Verdict.WITHDRAWN, Verdict.WITHDRAWN_ELSEWHERE)
 def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
     """A gap begins: no part is live any more, and the verdict has a deadline (rule 20)."""
     state.offsets.hold(state.id)
+    children.hold(state)
+    ambient.hold(state)
     state.undelivered = False
     state.surveyed = False
     state.answering = bool(state.running)
@@ -81,24 +83,32 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     if snapshot.state == "unauthorised":
         return _unauthorised(state)
     in_gap, state.gap = state.gap, False
+    snapshot, out = commands.known_by(state, snapshot)
     state.surveyed = snapshot.asks is not None and snapshot.forms is not None
     late = [turn for turn in state.waiting() if turn.id not in snapshot.judged]
     for child_id, parent_id in snapshot.children:
         state.adopt(child_id, parent_id)
+    for child_id, title in snapshot.titles:
+        state.entitle(child_id, title)
     begins = {e.inbox_id for e in given.buffer if isinstance(e, ev.InboxDelivered)}
     before = set(state.turns)
-    again, out = _judge_all(state, snapshot, begins)
-    if in_gap and snapshot.asks is not None:
-        out.extend(asks.resend(state, frozenset(ask.id for ask in snapshot.asks)))
+    again, judged = _judge_all(state, snapshot, begins)
+    out.extend(judged)
+    if in_gap and not any(isinstance(event, ev.CompactionEvent) for event in given.buffer):
+        out.extend(_compactions(state, snapshot))
+    if in_gap:
+        out.extend(asks.resend(state, snapshot))
     if snapshot.pid:
         state.pid = snapshot.pid
     before_replay = cancel.sent(state)
+    state.ambience.replaying = in_gap
     for event in given.buffer:
         out.extend(hear(event))
+    state.ambience.replaying = False
     # After the buffer: the turn that an ask belongs to may have begun in it.
     out.extend(asks.listed(state, snapshot.asks or (), given.buffer))
-    out.extend(asks.listed_forms(state, snapshot.forms or (), given.buffer))
-    out.extend(asks.reject_overdue(state, active=snapshot.active))
+    out.extend(asks.listed(state, snapshot.forms or (), given.buffer))
+    out.extend(asks.deny_overdue(state, active=snapshot.active))
     out.extend(cancel.after_snapshot(state, snapshot, before_replay, in_gap=in_gap))
     out.extend(_act(state, again & set(state.turns), before))
     if state.turns and not state.surveyed:
@@ -116,11 +126,12 @@ def _judge_all(
     position = {row.id: index for index, row in enumerate(snapshot.rows)}
     turns = [turn for turn in state.turns.values() if turn.id in snapshot.judged]
     turns.sort(key=lambda turn: position.get(turn.id, len(position)))
-    judgements = [(turn, judge(turn, snapshot, turn.pid)) for turn in turns]
+    judgements = [(turn, _judge(turn, snapshot)) for turn in turns]
     still = [
         turn
         for turn, judged in judgements
         if judged.verdict in _RUNNING
+        and turn.call != "compaction"
         and turn.id not in begins
         and (turn.id in position or turn.phase is Phase.RUNNING)
     ]
@@ -142,6 +153,8 @@ def _judge_all(
             out.extend(boundary.begin(state, turn, sharing=False))
         elif judged.verdict in (Verdict.QUEUED, Verdict.PARKED):
             turn.phase = Phase.WAITING
+        elif judged.segment.compactions and turn.phase is not Phase.RUNNING:
+            out.extend(compaction.start(turn) if turn.call == "compaction" else [])
     state.answering = bool(state.running)
     # The head of an answer that is shared settles last: what is open closes on its behalf.
     for turn, judged in reversed(judgements):
@@ -151,11 +164,31 @@ def _judge_all(
                 continue
         if turn.id in begins and judged.verdict in _NOWHERE:
             continue
-        outcome = _outcome(turn, judged)
+        outcome = _outcome(state, turn, judged)
         if outcome is not None:
+            out.extend(markers.restore(turn, judged.segment.compactions, active=False))
+            out.extend(compaction.told(turn, judged.segment))
             out.extend([boundary.rejection_notice(turn)] if _rejected(turn, judged) else [])
             out.extend(settle(state, turn, outcome))
     return again, out
+
+
+def _judge(turn: Turn, snapshot: Snapshot) -> Judgement:
+    if turn.call == "compaction":
+        return compaction.judge(turn, snapshot, turn.pid)
+    if not turn.is_named:
+        return commands.judge(turn, snapshot, turn.pid)
+    return judge(turn, snapshot, turn.pid)
+
+
+def _compactions(state: SessionState, snapshot: Snapshot) -> list[Output]:
+    """The compactions under turns that go on, as far as no event told of them."""
+    out: list[Output] = []
+    for turn in state.turns.values():
+        shown = _judge(turn, snapshot).segment.compactions
+        if turn.phase is Phase.RUNNING and turn.id in snapshot.judged:
+            out.extend(markers.restore(turn, shown, active=snapshot.active))
+    return out
 
 
 def _own_rows(state: SessionState, judgements: list[tuple[Turn, Judgement]]) -> None:
@@ -192,7 +225,7 @@ def _needs_another(turn: Turn, judged: Judgement, begins: set[str]) -> bool:
             return False
 
 
-def _outcome(turn: Turn, judged: Judgement) -> Outcome | None:
+def _outcome(state: SessionState, turn: Turn, judged: Judgement) -> Outcome | None:
     """The end that the verdict proves; None for a turn that goes on."""
     cancelled = turn.cancel is not CancelStep.NONE
     match judged.verdict:
@@ -204,6 +237,8 @@ def _outcome(turn: Turn, judged: Judgement) -> Outcome | None:
             return stopped(turn, Stop.CANCELLED)
         case Verdict.SUCCEEDED | Verdict.STEP_CAP | Verdict.REFUSED:
             return stopped(turn, judged.stop or Stop.END_TURN)
+        case Verdict.COMPACTED:
+            return compaction.outcome(state, turn, compaction.error_of(judged.segment))
         case Verdict.WITHDRAWN:
             turn.mark = "confirmed"
             return stopped(turn, Stop.CANCELLED)

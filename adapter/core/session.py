@@ -7,10 +7,27 @@ performs the outputs in order.
 
 from __future__ import annotations
 
-from adapter.core import asks, boundary, cancel, load, recover, waiting
+from adapter.core import (
+    admission,
+    ambient,
+    asks,
+    boundary,
+    cancel,
+    children,
+    commands,
+    compaction,
+    context,
+    forms,
+    load,
+    markers,
+    permissions,
+    recover,
+    waiting,
+)
+from adapter.core.gate import Gate
 from adapter.core.offsets import OffsetTable
 from adapter.core.settle import ended_elsewhere, settle
-from adapter.core.state import AskStep, CancelStep, Loose, Phase, SessionState, Turn
+from adapter.core.state import CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.translate import translate
 from adapter.core.values import (
     Answered,
@@ -19,6 +36,7 @@ from adapter.core.values import (
     FeedBack,
     FeedLost,
     Fired,
+    FormAnswered,
     Heard,
     InboxRead,
     Input,
@@ -26,16 +44,19 @@ from adapter.core.values import (
     Left,
     Output,
     Posted,
+    Recognised,
     Reconcile,
     Reloading,
     Replayed,
     Replied,
-    Reply,
     ServerSeen,
+    StopChild,
     Submit,
+    Watch,
     Withdraw,
     Woken,
 )
+from adapter.limits import DEFAULTS, Limits
 from contract import events as ev
 
 
@@ -43,9 +64,15 @@ class SessionCore:
     """The turns of one root session, of every connection that prompts it."""
 
     def __init__(
-        self, session_id: str, offsets: OffsetTable, pid: int = 0, cost: float | None = None
+        self,
+        session_id: str,
+        offsets: OffsetTable,
+        pid: int = 0,
+        cost: float | None = None,
+        limits: Limits = DEFAULTS,
     ) -> None:
-        self._state = SessionState(session_id, offsets, pid=pid, cost=cost)
+        self._state = SessionState(session_id, offsets, pid=pid, cost=cost, limits=limits)
+        self._gate = Gate(limits)
 
     @property
     def session_id(self) -> str:
@@ -72,8 +99,22 @@ class SessionCore:
         return self._state.gap
 
     def turn(self, turn_id: str) -> Turn | None:
-        """The turn in flight of that id, to look at."""
-        return self._state.turns.get(turn_id)
+        """The turn in flight of that id, or submitted under it, to look at."""
+        return self._state.find(turn_id)
+
+    @property
+    def anchors(self) -> frozenset[str]:
+        """What the rows of these turns are looked for by."""
+        turns = self._state.turns.values()
+        return frozenset(turn.key for turn in turns if turn.phase is not Phase.SUBMITTING)
+
+    @property
+    def unnamed_ids(self) -> frozenset[str]:
+        """Commands that the server has, of which neither an item nor a child is known."""
+        turns = self._state.turns.values()
+        return frozenset(
+            one.id for one in turns if one.phase is Phase.CALLED and one.child is None
+        )
 
     def turn_of(self, owner: int) -> Turn | None:
         """The turn that the connection has in flight here."""
@@ -88,6 +129,21 @@ class SessionCore:
         """Whether a cancel outlived its turn and the server has not confirmed it yet."""
         return any(loose is not Loose.ENDED for loose in self._state.loose.values())
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is in flight here: no turn, no ask, no stop that is owed."""
+        return not (self._state.turns or self._state.asks or self.owes_a_stop)
+
+    @property
+    def evicted_runs(self) -> int:
+        """Runs of work that nobody here prompted which went for lack of room."""
+        return self._state.ambience.evicted
+
+    @property
+    def ambient_divergences(self) -> int:
+        """Texts of such work that were not what had been shown of them."""
+        return self._state.ambience.offsets.divergences
+
     def tables(self) -> dict[str, int]:
         """Sizes of what exists only for turns; all zero once every turn is settled."""
         state = self._state
@@ -95,23 +151,32 @@ class SessionCore:
             "turns": len(state.turns),
             "running": len(state.running),
             "messages": len(state.messages),
+            "errands": len(state.errands),
+            "shown": len(self._gate),
             "asks": sum(1 for ask in state.asks.values() if ask.turn_id is not None),
         }
 
     def step(self, given: Input) -> list[Output]:
         """What follows from one input."""
+        return self._gate.passed(given, self._step(given))
+
+    def _step(self, given: Input) -> list[Output]:
         state = self._state
         match given:
             case Heard(event):
                 return self._hear(event)
             case Submit():
-                return boundary.submit(state, given)
+                return admission.submit(state, given)
+            case Recognised():
+                return admission.recognised(state, given)
             case Posted():
-                return boundary.posted(state, given)
+                return admission.posted(state, given)
             case Cancel(owner):
                 return cancel.asked(state, owner)
             case Answered():
-                return asks.answered(state, given)
+                return permissions.answered(state, given)
+            case FormAnswered():
+                return forms.answered(state, given)
             case Replied():
                 return asks.replied(state, given)
             case FeedLost():
@@ -139,6 +204,9 @@ class SessionCore:
                 return load.reloading(state, given)
             case Replayed():
                 return load.replayed(state, given)
+            case Watch(owner, wanted):
+                (state.ambience.join if wanted else state.ambience.leave)(owner)
+                return []
             case Left():
                 return self._left(given)
 
@@ -148,9 +216,16 @@ class SessionCore:
         if isinstance(event, ev.SessionCreated):
             if event.parent_id is not None:
                 state.made(event.session_id, event.parent_id)
+                state.entitle(event.session_id, event.title)
             return []
         if event.session_id != state.id:
             return self._hear_child(event)
+        taken = context.admits(state, event)
+        out = self._hear_root(event) if taken else context.refused(state, event)
+        return out + context.tend(state, event) + ambient.heard(state, event)
+
+    def _hear_root(self, event: ev.Event) -> list[Output]:
+        state = self._state
         match event:
             case ev.InboxEnqueued():
                 return boundary.enqueued(state, event)
@@ -165,6 +240,12 @@ class SessionCore:
                 return boundary.execution_ended(state, event)
             case ev.SessionDeleted():
                 return boundary.deleted(state)
+            case ev.CompactionStarted():
+                return markers.started(state, event)
+            case ev.CompactionEnded():
+                return compaction.ended(state, event)
+            case ev.CompactionFailed():
+                return compaction.failed(state, event)
             case ev.UsageUpdated():
                 state.cost = event.cost
                 return []
@@ -185,14 +266,18 @@ class SessionCore:
                 return self._hear_ask(event)
 
     def _hear_child(self, event: ev.Event) -> list[Output]:
-        """Of a descendant only its asks and forms matter to a turn."""
+        """What a descendant asks, and what it does for a turn."""
         if event.session_id not in self._state.children:
             return []
+        shown = children.heard(self._state, event)
         match event:
+            case ev.InboxEnqueued():
+                mark = event.item.payload.call
+                return commands.child_enqueued(self._state, mark, event.session_id)
             case ev.ToolSuccess() | ev.ToolFailed():
-                return asks.tool_over(self._state, event.message_id, event.call_id)
+                return shown + asks.tool_over(self._state, event.message_id, event.call_id)
             case _:
-                return self._hear_ask(event)
+                return shown + self._hear_ask(event)
 
     def _hear_ask(self, event: ev.Event) -> list[Output]:
         match event:
@@ -201,7 +286,9 @@ class SessionCore:
             case ev.PermissionReplied():
                 return asks.gone(self._state, event.request_id)
             case ev.FormCreated():
-                return asks.form(self._state, event.form)
+                return asks.appeared(self._state, event.form)
+            case ev.FormReplied() | ev.FormCancelled():
+                return asks.gone(self._state, event.form_id)
             case _:
                 return []
 
@@ -223,6 +310,9 @@ class SessionCore:
                 return waiting.check(state) + rearm
             case "quiet":
                 return self._quiet()
+            case "called":
+                late = commands.overdue(state) and not state.gap
+                return [waiting.look(state)] if late else []
             case "lost":
                 return [waiting.look(state)] if state.turns and not state.gap else []
             case "gap":
@@ -239,7 +329,7 @@ class SessionCore:
     def _quiet(self) -> list[Output]:
         """Rule 7: a running turn without an event for a while is checked against the reads."""
         state = self._state
-        if not state.running:
+        if not (state.running or state.compacting() or commands.carried_out(state)):
             return []
         silent = state.heard == state.heard_at_check
         state.heard_at_check = state.heard
@@ -253,8 +343,11 @@ class SessionCore:
         if turn is None:
             return []
         out: list[Output] = []
-        if given.interrupt:
-            if turn.phase is Phase.RUNNING and turn.cancel is not CancelStep.STOPPING:
+        goes_on = not given.interrupt or turn.borrowed or turn.follows is not None
+        if given.interrupt and not goes_on:
+            if turn.phase is Phase.CALLED and turn.child is not None:
+                out.append(StopChild(turn.child))
+            elif turn.phase is Phase.RUNNING and turn.cancel is not CancelStep.STOPPING:
                 out.append(Interrupt(turn.id))
             elif turn.phase is not Phase.RUNNING:
                 out.append(Withdraw(turn.id))
@@ -262,7 +355,6 @@ class SessionCore:
             turn.cancel = CancelStep.STOPPING
             turn.mark = "unconfirmed"
         else:
-            for ask_id, ask in state.asks.items():
-                if ask.turn_id == turn.id and ask.step in (AskStep.SHOWN, AskStep.HELD):
-                    out.append(Reply(ask.ask.session_id, ask_id, "reject"))
-        return out + settle(state, turn, ended_elsewhere(turn, "The client left."))
+            out.extend(asks.deny_of(state, turn))
+        end = ended_elsewhere(turn, "The client left.")
+        return out + settle(state, turn, end, item_goes_on=goes_on)

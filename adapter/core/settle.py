@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from adapter.core import ambient, children, markers
+from adapter.core.naming import rename
 from adapter.core.state import AskStep, CancelStep, Foreign, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
     Arm,
@@ -29,18 +31,23 @@ OVERTIME: Final = (
 )
 
 
-def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
+def settle(
+    state: SessionState, turn: Turn, outcome: Outcome, *, item_goes_on: bool = False
+) -> list[Output]:
     """Remove the turn and answer it. Nothing happens for a turn that is settled already.
 
-    Updates that close what is open (tools, asks) precede the answer.
+    Updates that close what is open (tools, asks) precede the answer. `item_goes_on`: the server
+    goes on with the turn's item, so that whoever follows the turn takes it over.
     """
     if state.turns.get(turn.id) is not turn:
         return []
     if turn.overtime and outcome.stop is Stop.CANCELLED:
         outcome = failed(turn, Code.LIMIT, OVERTIME, "max_seconds")
-    out: list[Output] = []
+    out: list[Output] = markers.close(turn, outcome)
     owned = frozenset(key for key, message in state.messages.items() if message.turn_id == turn.id)
     successor = _successor(state, turn)
+    if successor is None:
+        out.extend(children.settle(state, owned, _why_open(outcome)))
     for key in owned:
         message = state.messages[key]
         for tool in message.open_tools():
@@ -57,6 +64,10 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
         state.offsets.forget(state.id, owned)
     else:
         state.offsets.restart(state.id, owned)
+        children.restart(state, owned)
+        for key in owned:
+            state.inherit(key, state.turns[successor].owner)
+    ambient.settled(state, turn, owned)
     for ask_id, ask in list(state.asks.items()):
         if ask.turn_id != turn.id:
             continue
@@ -72,7 +83,7 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
         else:
             del state.asks[ask_id]
     if turn.mark == "unconfirmed":
-        state.loosen(turn.id, Loose.RUNNING if turn.phase is Phase.RUNNING else Loose.QUEUED)
+        state.loosen(turn.key, Loose.RUNNING if turn.phase is Phase.RUNNING else Loose.QUEUED)
         out.append(Arm("loose", "loose"))
     elif turn.cancel is CancelStep.STOPPING and turn.mark is None:
         state.loosen(turn.id, Loose.ENDED)
@@ -84,8 +95,28 @@ def settle(state: SessionState, turn: Turn, outcome: Outcome) -> list[Output]:
     out.append(Disarm(f"patience:{turn.id}"))
     out.append(Disarm(f"longest:{turn.id}"))
     if not state.turns:
-        out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost"))
+        out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost", "called"))
     out.append(Settled(turn.owner, outcome))
+    return out + _hand_on(state, turn, outcome, item_goes_on=item_goes_on)
+
+
+def _hand_on(
+    state: SessionState, turn: Turn, outcome: Outcome, *, item_goes_on: bool
+) -> list[Output]:
+    """The turns that follow a compaction end as it does; or the first of them stands for it."""
+    following = [one for one in state.turns.values() if one.follows == turn.id]
+    if following and item_goes_on:
+        heir = following[0]
+        heir.follows, heir.borrowed = None, True
+        heir.phase, heir.admitted, heir.pid = turn.phase, True, turn.pid
+        return [*rename(state, heir, turn.id), Arm("parked", "parked")]
+    stopped_here = outcome.stop is Stop.CANCELLED or turn.cancel is not CancelStep.NONE
+    out: list[Output] = []
+    for one in following:
+        end = replace(outcome, message_id=one.id, cancel=None)
+        if stopped_here:
+            end = ended_elsewhere(one, "Another connection stopped this compaction.")
+        out.extend(settle(state, one, end))
     return out
 
 

@@ -7,13 +7,16 @@ function that removes a turn or anything that belongs to one.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Literal
 
+from adapter.core.ambience import Ambience
+from adapter.core.errands import Errand
 from adapter.core.offsets import OffsetTable
-from adapter.core.values import CancelMark, Tool, ToolStatus
-from contract.shapes import CacheTokens, PermissionAsk, Tokens
+from adapter.core.values import Call, CancelMark, Tool, ToolStatus
+from adapter.limits import DEFAULTS, Limits
+from contract.shapes import CacheTokens, Form, JsonObject, PermissionAsk, Tokens
 
 # Messages of other front ends that are remembered, so that a late event of one is not taken
 # for ours; the oldest goes first.
@@ -23,18 +26,21 @@ KINDS_BOUND: Final = 256
 # Descendants of a session that are followed; further ones are not (their asks are found by
 # the reads of a gap only).
 CHILDREN_BOUND: Final = 1024
-# Asks of one session that may be open, further ones are declined in their turn; and asks of one
-# turn in all, further ones are declined at once.
-OPEN_ASKS_BOUND: Final = 32
-TURN_ASKS_BOUND: Final = 256
 # Cancels that outlive their turns; the oldest goes first.
 LOOSE_BOUND: Final = 32
+# Characters of a descendant's title.
+TITLE_CHARS: Final = 200
 
 
 class Phase(Enum):
-    """SUBMITTING until the POST's definite answer, WAITING in the inbox, RUNNING once delivered."""
+    """SUBMITTING until the POST's definite answer, WAITING in the inbox, RUNNING once delivered.
+
+    CALLED: a command that the server took, whose item is not known yet; while a child carries it
+    out there is none.
+    """
 
     SUBMITTING = "submitting"
+    CALLED = "called"
     WAITING = "waiting"
     RUNNING = "running"
 
@@ -64,11 +70,22 @@ class Loose(Enum):
 class Turn:
     """One ACP prompt in flight. `id` is X, the message id made before the POST.
 
-    `pid` is the server process that has it, as far as is known; 0 for not known.
+    A command gets the server's id in its place once that is known; `submitted` stays. `pid` is the
+    server process that has it, as far as is known; 0 for not known. `call` is what it calls by
+    `/name`, `child` the session that carries a command out. `borrowed`: its item is somebody
+    else's; `follows`: its item is that of another turn of ours. `summaries` counts the compactions
+    under it that are over, `summary` is the one in progress.
     """
 
     id: str
     owner: int
+    call: Call | None = None
+    submitted: str = ""
+    child: str | None = None
+    borrowed: bool = False
+    follows: str | None = None
+    summaries: int = 0
+    summary: str | None = None
     pid: int = 0
     phase: Phase = Phase.SUBMITTING
     cancel: CancelStep = CancelStep.NONE
@@ -89,6 +106,20 @@ class Turn:
     waits_for: str = ""
     mark: CancelMark | None = None
     overtime: bool = False
+    overfull: bool = False
+
+    def __post_init__(self) -> None:
+        self.submitted = self.submitted or self.id
+
+    @property
+    def is_named(self) -> bool:
+        """Whether `id` is what the server calls it."""
+        return self.call != "command" or self.id != self.submitted
+
+    @property
+    def key(self) -> str:
+        """What its item is found by: its id, or before that is known its child or its mark."""
+        return self.id if self.is_named else self.child or self.id
 
     @property
     def cancel_asked(self) -> bool:
@@ -112,10 +143,14 @@ class Turn:
 
 @dataclass(slots=True)
 class Message:
-    """An assistant message that a turn of ours owns; `spent` once its tokens are counted."""
+    """An assistant message that a turn of ours owns; `spent` once its tokens are counted.
+
+    `folded`: it is over, its client has all of it, and nothing else is remembered of it.
+    """
 
     turn_id: str
     spent: bool = False
+    folded: bool = False
     model: str | None = None
     retry_of: str | None = None
     tools: dict[str, Tool] = field(default_factory=dict)
@@ -148,20 +183,30 @@ class AskStep(Enum):
     UNATTENDED = "unattended"
 
 
+AskDecision = Literal["once", "always", "reject", "stop", "answer", "dismiss"]
+"""What an ask is settled with; "stop" ends its turn, the last two are for forms."""
+
+
 @dataclass(slots=True)
 class Ask:
-    """A permission request at the server; `turn_id` is None for one without a turn of ours.
+    """An open permission or form at the server; `turn_id` is None for one of no turn of ours.
 
     Such a one is `due` when nobody answered it in time; `patience` is how often that is put up
-    with while the root runs a turn, which may be the one that asks.
+    with while the root runs a turn, which may be the one that asks. `answer` is a form's: it may
+    hold what nobody else should read.
     """
 
-    ask: PermissionAsk
+    ask: PermissionAsk | Form
     turn_id: str | None
     step: AskStep
-    decision: Literal["once", "always", "reject", "stop"] | None = None
+    decision: AskDecision | None = None
     patience: int = 0
     due: bool = False
+    answer: JsonObject = field(default_factory=dict, repr=False)
+
+    @property
+    def is_permission(self) -> bool:
+        return isinstance(self.ask, PermissionAsk)
 
 
 @dataclass(slots=True)
@@ -170,7 +215,8 @@ class SessionState:
 
     `answering`: a prompt was delivered and its answer is not finished. `undelivered`: an
     execution was heard to start, and nothing was delivered in it so far. `surveyed`: the reads
-    were looked at since the feed is without a gap.
+    were looked at since the feed is without a gap. `beside` are the offsets of what is shown of
+    other sessions than this one, `titles` those of `children`, `errands` by (message, call).
     """
 
     id: str
@@ -181,6 +227,10 @@ class SessionState:
     asks: dict[str, Ask] = field(default_factory=dict)
     children: dict[str, str] = field(default_factory=dict)
     makers: dict[str, int | None] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    errands: dict[tuple[str, str], Errand] = field(default_factory=dict)
+    beside: OffsetTable = field(default_factory=OffsetTable)
+    ambience: Ambience = field(default_factory=Ambience)
     foreign: OrderedDict[str, Foreign] = field(default_factory=OrderedDict)
     kinds: OrderedDict[str, str] = field(default_factory=OrderedDict)
     answering: bool = False
@@ -192,6 +242,36 @@ class SessionState:
     loose: OrderedDict[str, Loose] = field(default_factory=OrderedDict)
     heard: int = 0
     heard_at_check: int = -1
+    limits: Limits = DEFAULTS
+
+    def find(self, turn_id: str) -> Turn | None:
+        """The turn of that id, or the one that was submitted under it."""
+        known = self.turns.get(turn_id)
+        if known is not None:
+            return known
+        return next((turn for turn in self.turns.values() if turn.submitted == turn_id), None)
+
+    def unnamed(self, key: str) -> Turn | None:
+        """The command whose item is not known yet, by its mark or by its child."""
+        return next(
+            (
+                turn
+                for turn in self.turns.values()
+                if not turn.is_named and key in (turn.id, turn.child)
+            ),
+            None,
+        )
+
+    def compacting(self) -> Turn | None:
+        """The turn that is the compaction in progress."""
+        return next(
+            (
+                turn
+                for turn in self.turns.values()
+                if turn.call == "compaction" and turn.phase is Phase.RUNNING
+            ),
+            None,
+        )
 
     def head(self) -> Turn | None:
         """The running turn that gets the text."""
@@ -226,7 +306,19 @@ class SessionState:
         self.foreign.pop(message_id, None)
         message = self.messages[message_id] = Message(turn.id, retry_of=turn.failed_message)
         turn.failed_message = None
+        self.inherit(message_id, turn.owner)
         return message
+
+    def inherit(self, message_id: str, owner: int) -> None:
+        """A client gets a message that it may have been shown in part while no turn of it had it."""
+        spectator = self.ambience.of(owner)
+        if spectator is None:
+            return
+        offsets, tools = spectator.take(message_id)
+        self.offsets.give(self.id, offsets)
+        for call_id, tool in tools.items():
+            shown = replace(tool, owner=owner, first=False, origin=None)
+            self.messages[message_id].tools[call_id] = shown
 
     def loosen(self, turn_id: str, step: Loose) -> None:
         """Remember a cancel beyond its turn."""
@@ -258,6 +350,11 @@ class SessionState:
             return False
         self.children[child_id] = parent_id
         return True
+
+    def entitle(self, child_id: str, title: str) -> None:
+        """What a descendant is called, if it is one."""
+        if child_id in self.children and title:
+            self.titles[child_id] = title[:TITLE_CHARS]
 
     def made(self, child_id: str, parent_id: str) -> None:
         """A child was made just now: by the turn that runs, or by what its parent belongs to."""

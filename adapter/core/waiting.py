@@ -23,7 +23,7 @@ from adapter.core.values import (
 def look(state: SessionState) -> TakeSnapshot:
     """Ask for the reads of this session, to judge every admitted turn by them."""
     judged = [turn for turn in state.turns.values() if turn.phase is not Phase.SUBMITTING]
-    needed = {turn.id for turn in judged}
+    needed = {turn.key for turn in judged}
     return TakeSnapshot(frozenset(needed | set(state.loose)))
 
 
@@ -69,6 +69,9 @@ def promote(state: SessionState, turn_id: str) -> list[Output]:
     """A prompt has waited long enough to join the running turn at its next step (rule 4)."""
     turn = state.turns.get(turn_id)
     if turn is None or turn.phase is not Phase.WAITING or turn.cancel is not CancelStep.NONE:
+        return []
+    if turn.call == "compaction":
+        # Joined to a running turn, it could not be stopped without that one.
         return []
     if state.gap:
         return [Arm(f"patience:{turn_id}", "patience")]

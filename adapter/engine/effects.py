@@ -7,18 +7,19 @@ snapshot decide what becomes of the turn, never an exception here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from adapter.core import values as v
 from adapter.engine.services import Services
-from adapter.upstream.errors import SessionMissing, UpstreamError
+from adapter.upstream.errors import Refused, SessionMissing, UpstreamError
 
 logger = logging.getLogger(__name__)
 
 # The text reaches the tool's error, not the model (facts, section 5); its presence is what lets
 # the turn go on.
 REJECTION: Final = "The user refused this."
+BAD_REQUEST: Final = 400
 
 
 class Effects:
@@ -45,6 +46,8 @@ class Effects:
         match output:
             case v.Interrupt():
                 await server.interrupt(session_id)
+            case v.StopChild(child_id):
+                await server.interrupt(child_id)
             case v.Withdraw(turn_id):
                 await server.withdraw(session_id, turn_id)
             case v.Wake(turn_id, requeue):
@@ -59,19 +62,31 @@ class Effects:
                 self._step(v.InboxRead(ids, session_id in active))
             case v.Reply():
                 await self._reply(output)
-            case v.AnswerForm(owner_id, form_id):
-                await server.reply_form(owner_id, form_id, {})
+            case v.AnswerForm(owner_id, form_id, answer):
+                await self._settle(form_id, server.reply_form(owner_id, form_id, answer))
+            case v.DismissForm(owner_id, form_id):
+                await self._settle(form_id, server.dismiss_form(owner_id, form_id))
             case _:
                 raise TypeError(f"no effect of the server: {type(output).__name__}")
 
     async def _reply(self, output: v.Reply) -> None:
         message = REJECTION if output.decision == "reject" and output.go_on else None
+        reply = self._services.server.reply_permission(
+            output.session_id, output.ask_id, output.decision, message
+        )
+        await self._settle(output.ask_id, reply)
+
+    async def _settle(self, ask_id: str, reply: Awaitable[bool]) -> None:
+        """Send the reply of an ask, and tell the core what became of it."""
         try:
-            found = await self._services.server.reply_permission(
-                output.session_id, output.ask_id, output.decision, message
-            )
+            found = await reply
+        except Refused as error:
+            # The error names the field that is wrong, never its value.
+            logger.warning("the reply to %s was refused: %s", ask_id, error)
+            refused = error.status == BAD_REQUEST
+            self._step(v.Replied(ask_id, settled=False, refused=refused))
         except (UpstreamError, ValueError) as error:
-            logger.warning("the reply to %s did not arrive: %s", output.ask_id, error)
-            self._step(v.Replied(output.ask_id, settled=False))
-            return
-        self._step(v.Replied(output.ask_id, settled=True, found=found))
+            logger.warning("the reply to %s did not arrive: %s", ask_id, error)
+            self._step(v.Replied(ask_id, settled=False))
+        else:
+            self._step(v.Replied(ask_id, settled=True, found=found))

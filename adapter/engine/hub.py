@@ -18,9 +18,12 @@ from adapter.core.state import Phase
 from adapter.engine.asking import Asking
 from adapter.engine.client import Attachment
 from adapter.engine.effects import Effects
+from adapter.engine.flights import Flights
 from adapter.engine.leaving import stop_by_reads
-from adapter.engine.offers import Offers
+from adapter.engine.offers import Offers, Told
+from adapter.engine.past import Past
 from adapter.engine.services import Services
+from adapter.engine.timers import Timers
 from adapter.engine.window import Window
 from contract.events import Event
 from contract.reads import Session
@@ -34,33 +37,48 @@ class Hub:
     def __init__(self, services: Services, session: Session, directory: str) -> None:
         self.session_id = session.id
         self.directory = directory
-        self.core = SessionCore(session.id, services.offsets, services.pid(), session.cost)
+        self.core = SessionCore(
+            session.id, services.offsets, services.pid(), session.cost, services.settings.limits
+        )
         self._stepped = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
         self.choices = Offers(services, session, directory, self._attachments)
-        self._answers: dict[str, asyncio.Future[v.Outcome]] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._submitting: dict[str, asyncio.Task[None]] = {}
+        self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
         self._tasks: set[asyncio.Task[None]] = set()
+        self._flights = Flights(services, self.session_id, directory, self.core, self.step)
         self._asking = Asking(services.settings, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, self.step)
         self._window = Window(services, self.session_id, directory, self.core, self.step)
+        self.past = Past(services, self.core, self.notify)
 
     # --- who has it open ------------------------------------------------------------------
 
     def attach(self, attachment: Attachment) -> None:
         self._attachments[attachment.owner] = attachment
+        self.step(v.Watch(attachment.owner, attachment.ambient))
+
+    def reattach(self, attachment: Attachment, told: Told | None, title: str) -> None:
+        """An attachment that was put aside is back; it learns what it missed."""
+        self.attach(attachment)
+        self.choices.recall(attachment.owner, told, title)
+        self._spawn(self.choices.refresh())
 
     def detach(self, owner: int) -> bool:
         """Whether nobody has the session open any more."""
         self._attachments.pop(owner, None)
+        self.step(v.Watch(owner, wanted=False))
         self.choices.forget(owner)
         return not self._attachments
 
     @property
     def attached(self) -> bool:
         return bool(self._attachments)
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is in flight: no turn, no ask, no request of ours."""
+        return self.core.at_rest and not self._tasks and not self._flights.tasks
 
     async def rest(self, seconds: float) -> None:
         """Wait until no stop is owed to the server any more, at most so long."""
@@ -86,9 +104,8 @@ class Hub:
 
     async def aclose(self) -> None:
         """End every task and timer of this session; turns must have settled before."""
-        for timer in self._timers.values():
-            timer.cancel()
-        tasks = {*self._tasks, *self._submitting.values()}
+        self._timers.close()
+        tasks = self._tasks | self._flights.tasks | self.past.tasks
         tasks |= self._window.tasks | self._asking.tasks | self.choices.tasks
         for task in tasks:
             task.cancel()
@@ -99,13 +116,7 @@ class Hub:
 
     def prompt(self, owner: int, turn_id: str, prompt: PromptContent) -> asyncio.Future[v.Outcome]:
         """Start a turn; the future's result is its outcome."""
-        answer: asyncio.Future[v.Outcome] = asyncio.get_running_loop().create_future()
-        self._answers[turn_id] = answer
-        self.step(v.Submit(turn_id, owner))
-        task = asyncio.create_task(self._submit(turn_id, prompt), name=f"submit {turn_id}")
-        self._submitting[turn_id] = task
-        task.add_done_callback(lambda _: self._submitting.pop(turn_id, None))
-        return answer
+        return self._flights.start(owner, turn_id, prompt)
 
     def cancel(self, owner: int) -> None:
         """Cancel the owner's turn; a no-op when it has none."""
@@ -121,7 +132,7 @@ class Hub:
         """Wait until the owner has no turn in flight; a cancel bounds that (rule 13)."""
         for turn in map(self.core.turn, self.core.turn_ids):
             if turn is not None and turn.owner == owner:
-                await asyncio.wait({self._answers[turn.id]})
+                await asyncio.wait({self._flights.answer(turn.id)})
 
     async def leave(self, owner: int, *, interrupt: bool) -> tuple[list[str], list[str]]:
         """The client left: (turns to interrupt, prompts to withdraw), to be written at exit.
@@ -133,8 +144,8 @@ class Hub:
         turn = self.core.turn_of(owner)
         if interrupt and turn is not None and turn.phase is not Phase.RUNNING:
             settings = self._services.settings
-            submitting = turn.phase is Phase.SUBMITTING
-            answer = self._answers[turn.id]
+            submitting = turn.phase in (Phase.SUBMITTING, Phase.CALLED)
+            answer = self._flights.answer(turn.id)
             self.step(v.Cancel(owner))
             seconds = settings.exit_post if submitting else settings.exit_event
             await asyncio.wait({answer}, timeout=seconds)
@@ -149,7 +160,7 @@ class Hub:
             if not isinstance(output, v.Interrupt | v.Withdraw):
                 self._perform(output)
         if interrupt and turn is not None and doubtful:
-            return await stop_by_reads(self._services, self.session_id, turn.id)
+            return await stop_by_reads(self._services, self.session_id, turn.key)
         return stops, withdrawals
 
     def notify(self, told: v.Notice) -> None:
@@ -199,12 +210,26 @@ class Hub:
 
     def _perform(self, output: v.Output) -> None:
         match output:
+            case v.Chunk(origin=v.OfChild()) | v.Tool(origin=v.OfChild()) if not self._shows(
+                output
+            ):
+                pass
             case v.Chunk():
                 attachment = self._attachments.get(output.owner)
                 if attachment is not None:
                     attachment.client.text(self.session_id, output)
             case v.Tool():
                 self._update(output.owner, updates.tool(output, self.directory))
+            case v.Progress():
+                self._update(output.owner, updates.progress(output))
+            case v.Prompted():
+                for update in updates.prompted(output):
+                    self._update(output.owner, update)
+            case v.Compaction():
+                attachment = self._attachments.get(output.owner)
+                if attachment is not None:
+                    advertised = attachment.client.can.compaction
+                    self._update(output.owner, updates.compaction(output, advertised=advertised))
             case v.Notice():
                 attachment = self._attachments.get(output.owner)
                 if attachment is not None:
@@ -216,70 +241,37 @@ class Hub:
                     self._update(output.owner, updates.usage(output, size))
             case v.AskClient():
                 self._asking.show(output, self._attachments.get(output.owner))
+            case v.ShowForm():
+                self._asking.show_form(output, self._attachments.get(output.owner))
             case v.WithdrawAsk(ask_id):
                 self._asking.withdraw(ask_id)
             case v.Arm(timer, wait):
-                self._arm(timer, getattr(self._services.settings.waits, wait))
+                self._timers.arm(timer, getattr(self._services.settings.waits, wait))
             case v.Disarm(timer):
-                self._disarm(timer)
+                self._timers.disarm(timer)
+            case v.Renamed(before, after):
+                self._flights.rename(before, after)
+                self._timers.rename(before, after)
             case v.Settled():
-                self._settled(output.outcome)
+                self._flights.settle(output.outcome)
+            case v.Counted(bound, times):
+                self._services.counters.hit(bound, times)
             case v.TakeSnapshot(needed):
                 self._window.open(needed)
             case _:
                 self._spawn(self._effects.perform(output))
+
+    def _shows(self, output: v.Chunk | v.Tool) -> bool:
+        """Whether the client wants the updates of sub-agents themselves."""
+        attachment = self._attachments.get(output.owner)
+        return attachment is not None and attachment.client.can.child_updates
 
     def _update(self, owner: int, update: dict[str, object]) -> None:
         attachment = self._attachments.get(owner)
         if attachment is not None:
             attachment.client.update(self.session_id, update)
 
-    def _settled(self, outcome: v.Outcome) -> None:
-        submitting = self._submitting.get(outcome.message_id)
-        if submitting is not None and submitting is not asyncio.current_task():
-            submitting.cancel()
-        answer = self._answers.pop(outcome.message_id, None)
-        if answer is not None and not answer.done():
-            answer.set_result(outcome)
-        logger.info(
-            "turn %s: %s (gaps %d, recovered %d)",
-            outcome.message_id,
-            outcome.stop.value if outcome.stop else outcome.reason,
-            outcome.gaps,
-            outcome.recovered,
-        )
-
-    # --- tasks and timers -----------------------------------------------------------------
-
-    async def _submit(self, turn_id: str, prompt: PromptContent) -> None:
-        def cancelled() -> bool:
-            turn = self.core.turn(turn_id)
-            return turn is None or turn.cancel_asked
-
-        submission = self._services.submission
-        try:
-            answer = await submission.submit(self.session_id, turn_id, prompt, cancelled)
-        except Exception:
-            logger.exception("the prompt %s could not be sent", turn_id)
-            answer = v.Posted(turn_id, v.Admission.UNCLEAR, "the adapter failed as it was sent")
-        self.step(answer)
-
-    def _arm(self, timer: str, seconds: float | None) -> None:
-        """Start a timer anew; one whose setting is off never fires."""
-        self._disarm(timer)
-        if seconds is None:
-            return
-        loop = asyncio.get_running_loop()
-        self._timers[timer] = loop.call_later(seconds, self._fired, timer)
-
-    def _disarm(self, timer: str) -> None:
-        handle = self._timers.pop(timer, None)
-        if handle is not None:
-            handle.cancel()
-
-    def _fired(self, timer: str) -> None:
-        self._timers.pop(timer, None)
-        self.step(v.Fired(timer))
+    # --- tasks ----------------------------------------------------------------------------
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)

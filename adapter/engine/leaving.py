@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from adapter.core.reconcile import newest_prompt
+from adapter.engine.marks import named
 from adapter.engine.services import Services
 from adapter.upstream.errors import UpstreamError
 
@@ -17,16 +18,20 @@ async def stop_by_reads(
 ) -> tuple[list[str], list[str]]:
     """(turns to interrupt, prompts to withdraw): the rows say whether the turn is the newest.
 
-    An interrupt for anything else would stop somebody else's turn.
+    An interrupt for anything else would stop somebody else's turn. `turn_id` may be that of a
+    command whose item is not known: its mark is looked for.
     """
     server = services.server
     try:
         async with asyncio.timeout(services.settings.exit_reads):
+            items = await server.inbox(session_id)
             rows, _ = await server.rows_back_to(session_id, frozenset({turn_id}), 200)
             active = session_id in await server.active()
     except (UpstreamError, TimeoutError) as error:
         logger.info("what became of %s could not be read: %s", turn_id, error)
         return [], [turn_id]
-    if all(row.id != turn_id for row in rows):
-        return [], [turn_id]
-    return ([turn_id] if active and newest_prompt(rows) == turn_id else []), []
+    known = dict(named(items, rows))
+    item_id = known.get(turn_id, turn_id)
+    if all(row.id != item_id for row in rows):
+        return [], [item_id]
+    return ([item_id] if active and newest_prompt(rows) == item_id else []), []

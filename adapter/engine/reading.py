@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from adapter.core.values import Snapshot
+from adapter.engine import marks
 from adapter.upstream.client import Server
 from adapter.upstream.errors import SessionMissing, Unauthorised, UpstreamError
 from contract.reads import Session
@@ -43,22 +44,32 @@ class Reader:
     directory: str
 
     async def snapshot(
-        self, needed: frozenset[str], judged: frozenset[str], known: frozenset[str]
+        self,
+        needed: frozenset[str],
+        judged: frozenset[str],
+        known: frozenset[str],
+        unnamed: frozenset[str] = frozenset(),
     ) -> Snapshot:
         """Inbox, then active, then messages; then asks, forms and children of the location.
 
         The verdicts rest on the first three; what of the others cannot be read is None.
 
         `needed` are the turns whose rows are looked for, `judged` those that were admitted
-        before, `known` the descendants that are followed already. Raises `UpstreamError` when a
+        before, `known` the descendants that are followed already, `unnamed` the commands of
+        which neither an item nor a child is known. Raises `UpstreamError` when a
         read fails in a way that proves nothing.
         """
         server = self.server
         try:
             info = await server.info()
-            inbox = frozenset(item.id for item in await server.inbox(self.session_id))
+            items = await server.inbox(self.session_id)
+            inbox = frozenset(item.id for item in items)
+            calls = frozenset(item.payload.call for item in items) - {None}
             active = await server.active()
-            rows, complete = await server.rows_back_to(self.session_id, needed - inbox)
+            rows, complete = await server.rows_back_to(self.session_id, needed - inbox - calls)
+            pairs = marks.named(items, rows)
+            sought = unnamed - {key for key, _ in pairs}
+            carried = await marks.workers(server, self.session_id, sought)
             asks = await _optional(server.permissions(self.directory))
             forms = await _optional(server.forms(self.directory))
             askers = {ask.session_id for ask in asks or ()}
@@ -82,6 +93,9 @@ class Reader:
             titles=tuple(family.titles.items()) if family is not None else (),
             pid=info.pid,
             judged=judged,
+            named=pairs,
+            workers=carried,
+            busy=active,
         )
 
     async def _children(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 from adapter.acp.bounded import cut
+from adapter.acp.prompts import PromptContent
 from adapter.upstream.catalogue import Catalogue
 
 Json = dict[str, object]
@@ -15,6 +17,37 @@ COMPACT_TEXT: Final = "Replace the conversation so far by a summary"
 COMMANDS: Final = 256
 NAME_CHARS: Final = 128
 DESCRIPTION_CHARS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """A command of the server, with its argument text and the files of the prompt."""
+
+    name: str
+    text: str
+    files: tuple[dict[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """`/compact`; it takes nothing."""
+
+
+Work = PromptContent | CommandCall | Compact
+
+
+def called(content: PromptContent, catalogue: Catalogue) -> Work | None:
+    """What the prompt calls; None if its `/name` is nothing in this catalogue."""
+    slash = content.slash
+    if slash is None:
+        return content
+    if slash.name == COMPACT:
+        return Compact()
+    if any(command.name == slash.name for command in catalogue.commands):
+        return CommandCall(slash.name, slash.text, content.files)
+    if any(skill.id == slash.name for skill in catalogue.skills):
+        return replace(content, text=slash.text, skills=(slash.name,), slash=None)
+    return None
 
 
 def available(catalogue: Catalogue) -> list[Json]:

@@ -1,7 +1,8 @@
-"""The POST of a prompt, until it is known whether the server has it (lifecycle rules 1 to 3).
+"""The POST of a turn, until it is known whether the server has it (lifecycle rules 1 to 3).
 
-The first POST is made once. Every later one carries `resume:false`: it wakes nothing and makes
-no second message, it only gets the definite answer that was lost.
+The first POST of a prompt is made once. Every later one carries `resume:false`: it wakes nothing
+and makes no second message, it only gets the definite answer that was lost. A compaction is asked
+for again under its own id, which makes no second one either. A command is never posted again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from tenacity.asyncio import AsyncRetrying
 from adapter.acp.prompts import PromptContent
 from adapter.config import Settings
 from adapter.core.values import Admission, Posted
+from adapter.engine.calling import Search
+from adapter.engine.slash import CommandCall, Compact, Work
 from adapter.upstream import posted as answers
 from adapter.upstream.client import Server
 from adapter.upstream.errors import SessionMissing, Unauthorised, UpstreamError
@@ -35,10 +38,14 @@ class Submission:
         self,
         session_id: str,
         turn_id: str,
-        prompt: PromptContent,
+        work: Work,
         cancelled: Callable[[], bool],
+        heard: Callable[[], bool] = lambda: False,
     ) -> Posted:
-        """The admission, within the deadlines of rule 2; UNCLEAR when they pass."""
+        """The admission, within the deadlines of rule 2; UNCLEAR when they pass.
+
+        `heard` says whether the feed told of the turn's item meanwhile.
+        """
         if not await self.feed.ready(self.settings.feed_ready):
             where = f"the OpenCode server at {self.settings.server} cannot be reached"
             return Posted(turn_id, Admission.UNREACHED, where)
@@ -46,10 +53,15 @@ class Submission:
             return Posted(turn_id, Admission.UNREACHED, "the turn was cancelled")
         doubt = False
         try:
-            answer = await self._post(session_id, turn_id, prompt)
+            answer = await self._post(session_id, turn_id, work)
             if isinstance(answer, answers.Unclear) and not cancelled():
                 doubt = True
-                return await self._settle_doubt(session_id, turn_id, prompt, cancelled, answer)
+                if isinstance(work, CommandCall):
+                    search = Search(self.server, self.settings, self.clock, self.sleep)
+                    return await search.look(
+                        session_id, turn_id, answer.why, lambda: cancelled() or heard()
+                    )
+                return await self._settle_doubt(session_id, turn_id, work, cancelled, answer)
         except SessionMissing:
             return Posted(turn_id, Admission.GONE, probed=doubt)
         except Unauthorised:
@@ -59,23 +71,26 @@ class Submission:
         return _read(turn_id, answer, probed=False)
 
     async def _post(
-        self, session_id: str, turn_id: str, prompt: PromptContent, *, probe: bool = False
+        self, session_id: str, turn_id: str, work: Work, *, probe: bool = False
     ) -> answers.Posted:
         """A probe does not wake, and has as long as a server that answers has at all."""
-        return await self.server.prompt(
-            session_id,
-            turn_id,
-            prompt.text,
-            prompt.files,
-            resume=not probe,
-            deadline=self.settings.admission_reachable if probe else None,
-        )
+        posts = self.server.posts
+        deadline = self.settings.admission_reachable if probe else None
+        match work:
+            case CommandCall(name, text, files):
+                return await posts.command(session_id, turn_id, name, text, files)
+            case Compact():
+                return await posts.compact(session_id, turn_id, deadline=deadline)
+            case PromptContent(text, files, skills):
+                return await posts.prompt(
+                    session_id, turn_id, text, files, skills, resume=not probe, deadline=deadline
+                )
 
     async def _settle_doubt(
         self,
         session_id: str,
         turn_id: str,
-        prompt: PromptContent,
+        work: PromptContent | Compact,
         cancelled: Callable[[], bool],
         first: answers.Unclear,
     ) -> Posted:
@@ -102,7 +117,7 @@ class Submission:
                 return Posted(turn_id, Admission.NOT_ADMITTED, why, probed=True)
             if late or cancelled():
                 return Posted(turn_id, Admission.UNCLEAR, why)
-            answer = await self._post(session_id, turn_id, prompt, probe=True)
+            answer = await self._post(session_id, turn_id, work, probe=True)
             match answer:
                 case answers.Unsent(reason):
                     # What the first POST did is as unclear as before.
@@ -126,7 +141,9 @@ class Submission:
 
 def _read(turn_id: str, answer: answers.Posted, *, probed: bool) -> Posted:
     match answer:
-        case answers.Admitted(same_text=True):
+        case answers.Admitted(item, same_text=True):
+            return Posted(turn_id, Admission.ADMITTED, probed=probed, item_id=item.id)
+        case answers.Taken():
             return Posted(turn_id, Admission.ADMITTED, probed=probed)
         case answers.Admitted():
             return Posted(

@@ -103,7 +103,7 @@ class Window:
         for child_id, _ in snapshot.children:
             self._services.follow(child_id, self._session_id)
         self._step(v.Reconcile(snapshot, buffer))
-        if (more - needed) & self._core.admitted_ids:
+        if (more - needed) & self._core.anchors:
             self.open(more - needed)
 
     async def _taken(self) -> tuple[v.Snapshot, frozenset[str]] | None:
@@ -112,11 +112,14 @@ class Window:
         refused = False
         end = self._services.clock() + PATIENCE
         while True:
-            needed = self._needed | self._core.admitted_ids
+            needed = self._needed | self._core.anchors
             judged = self._core.admitted_ids
+            unnamed = self._core.unnamed_ids
             try:
                 async with asyncio.timeout(None if self._core.in_gap else PATIENCE):
-                    snapshot = await self._reader.snapshot(needed, judged, self._core.children)
+                    snapshot = await self._reader.snapshot(
+                        needed, judged, self._core.children, unnamed
+                    )
                 if snapshot.state != "unauthorised" or refused:
                     return snapshot, needed
                 refused = True

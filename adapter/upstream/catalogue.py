@@ -98,6 +98,16 @@ class Catalogues:
         load = self._loads.get(directory) or self._start(directory)
         return await asyncio.shield(load)
 
+    async def callable_now(self, directory: str) -> Catalogue:
+        """The commands and skills as they are at this moment, without anything else.
+
+        Those of a directory that boots come later than its agents and models. Raises
+        `UpstreamError`.
+        """
+        commands = await self._server.commands(directory)
+        skills = await self._server.skills(directory)
+        return Catalogue((), (), None, commands, skills)
+
     def last(self, directory: str) -> Catalogue | None:
         """What was last known of a directory, without asking; it may have changed since."""
         return self._last.get(directory)

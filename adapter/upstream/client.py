@@ -9,30 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 import httpx
 
 from adapter.upstream.credentials import Credential
-from adapter.upstream.decode import clean
 from adapter.upstream.errors import (
-    Ambiguous,
-    Refused,
     SessionMissing,
     ShapeMismatch,
     TooLarge,
-    Unreachable,
 )
 from adapter.upstream.history import History
 from adapter.upstream.mcp import McpServers
-from adapter.upstream.posted import Admitted, NotAdmitted, Posted, Unclear, Unsent
+from adapter.upstream.posts import Posts
+from adapter.upstream.sessions import Sessions
 from adapter.upstream.shaped import Walk, an_object, data, objects, row_of, shaped
 from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
 from contract import routes, semantics
 from contract.check import live_routes
-from contract.reads import Agent, AnyRow, Command, InboxItem, Info, Model, Session, Skill
+from contract.reads import Agent, AnyRow, Command, InboxItem, Info, Model, Session, Skill, row_call
 from contract.routes import Route
 from contract.shapes import Form, PermissionAsk
 
@@ -55,6 +52,8 @@ class Server:
     ) -> None:
         self._http = Transport(base_url, credential, settings or ServerSettings(), sleep=sleep)
         self.mcp = McpServers(self._http)
+        self.posts = Posts(self._http)
+        self.sessions = Sessions(self._http)
 
     async def __aenter__(self) -> Server:
         return self
@@ -149,53 +148,6 @@ class Server:
 
     # Prompts
 
-    async def prompt(
-        self,
-        session_id: str,
-        message_id: str,
-        text: str,
-        files: Sequence[Mapping[str, Any]] = (),
-        *,
-        resume: bool = True,
-        deadline: float | None = None,
-    ) -> Posted:
-        """One POST, never repeated here: a repetition must carry `resume=False` (rules 2, 3).
-
-        Workaround "probe with resume:false".
-
-        `files` are the server's attachments: `{uri, name?, description?}`. `deadline` in seconds
-        is that of the settings if not given. Raises `Unauthorised` and `SessionMissing`.
-        """
-        body: dict[str, object] = {
-            "id": message_id,
-            "text": text,
-            "delivery": semantics.QUEUE,
-        }
-        if files:
-            body["files"] = [dict(file) for file in files]
-        if not resume:
-            body["resume"] = False
-        try:
-            answer = await self._http.call(
-                routes.PROMPT,
-                {"sessionID": session_id},
-                body=body,
-                retry=Retry.NEVER,
-                deadline=self._http.settings.prompt_deadline if deadline is None else deadline,
-            )
-            item = shaped(InboxItem, data(answer))
-        except Unreachable as error:
-            return Unsent(str(error))
-        except Ambiguous as error:
-            return Unclear(str(error), failed=error.status is not None)
-        except ShapeMismatch as error:
-            return Unclear(str(error))
-        except Refused as error:
-            return NotAdmitted(error.status, error.message)
-        if item.id != message_id:
-            return Unclear("The OpenCode server answered with another prompt.")
-        return Admitted(item, same_text=item.payload.text == clean(text))
-
     async def wake(
         self, session_id: str, message_id: str, delivery: semantics.Delivery = semantics.STEER
     ) -> bool:
@@ -237,6 +189,8 @@ class Server:
     ) -> tuple[tuple[AnyRow, ...], bool]:
         """(rows, oldest first, from the oldest anchor's page on; whether they are complete).
 
+        An anchor is the id of a row, or what the mark of a command in it says.
+
         Read from the newest backwards until every anchor is in. Incomplete: `bound` rows or 128
         pages were read and an anchor is still missing. A page that is too large to be read is
         asked for in smaller ones. Cursors that lead nowhere are `ShapeMismatch`.
@@ -261,6 +215,7 @@ class Server:
             rows = [row_of(raw) for raw in page]
             newest_first.extend(rows)
             wanted.difference_update(row.id for row in rows)
+            wanted.difference_update(row_call(row) or "" for row in rows)
             if not wanted:
                 return tuple(reversed(newest_first)), True
             if cursor is None:
@@ -305,14 +260,19 @@ class Server:
         return tuple(shaped(Form, raw) for raw in objects(data(answer)))
 
     async def reply_form(self, session_id: str, form_id: str, answer: Mapping[str, Any]) -> bool:
-        """False: it was settled before.
+        """False: it was settled before. `Refused` 400: it stays open, the answer does not fit.
 
         Workaround "a form is answered with nothing".
         """
         ids = {"sessionID": session_id, "formID": form_id}
         return await self._settle(routes.FORM_REPLY, ids, {"answer": dict(answer)})
 
-    async def _settle(self, route: Route, ids: Mapping[str, str], body: object) -> bool:
+    async def dismiss_form(self, session_id: str, form_id: str) -> bool:
+        """False: it was settled before."""
+        ids = {"sessionID": session_id, "formID": form_id}
+        return await self._settle(routes.FORM_DISMISS, ids)
+
+    async def _settle(self, route: Route, ids: Mapping[str, str], body: object = None) -> bool:
         try:
             answer = await self._http.call(route, ids, body=body, accept=(404, 409))
         except SessionMissing:

@@ -1,4 +1,4 @@
-"""What became of one POST of a prompt (lifecycle.md, rule 2)."""
+"""What became of one POST that makes a turn (lifecycle.md, rule 2)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ class Admitted:
 
     item: InboxItem
     same_text: bool = True
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The server has it, and its answer shows no item."""
 
 
 @dataclass(frozen=True)
@@ -45,4 +50,4 @@ class Unclear:
     failed: bool = False
 
 
-Posted = Admitted | NotAdmitted | Unsent | Unclear
+Posted = Admitted | Taken | NotAdmitted | Unsent | Unclear

@@ -45,7 +45,8 @@ class ServerSettings:
 
     `keepalive` stays below the 5 s after which the server closes an idle connection (facts,
     section 8; workaround "idle connections of 4 s"). `deadline` bounds a call with all its
-    retries; a prompt has `prompt_deadline` and no retry.
+    retries; a prompt has `prompt_deadline` and no retry, and a slash command `command_deadline`,
+    since the server answers it only after the shell commands of its template.
     """
 
     connect: float = 5.0
@@ -58,6 +59,7 @@ class ServerSettings:
     attempts: int = 4
     deadline: float = 15.0
     prompt_deadline: float = 60.0
+    command_deadline: float = 600.0
 
 
 class Retry(Enum):
@@ -133,9 +135,12 @@ class Transport:
         body: object = None,
         retry: Retry = Retry.ALWAYS,
         deadline: float | None = None,
+        silence: float | None = None,
         accept: tuple[int, ...] = (),
     ) -> Answer:
         """The answer if its status is 2xx, or in `accept` with an error body of the API.
+
+        `silence` is the longest wait for a byte in place of the setting `read`, in seconds.
 
         Every other answer is raised as its error; a 404 without a body is a missing route.
 
@@ -159,7 +164,7 @@ class Transport:
                     with attempt:
                         last = late
                         try:
-                            answer = await self._send(route.method, path, query, body)
+                            answer = await self._send(route.method, path, query, body, silence)
                             return _classified(answer, accept, (ids or {}).get("sessionID", ""))
                         except Unreachable as error:
                             # An earlier attempt that was sent outweighs this one that was not.
@@ -182,14 +187,24 @@ class Transport:
         )
 
     async def _send(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: object
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: object,
+        silence: float | None,
     ) -> Answer:
         content = None if body is None else encode(body)
         headers = {} if content is None else {"content-type": "application/json"}
         params = {key: clean(value) for key, value in query.items()} if query else None
+        timeout = self._client.timeout
+        if silence is not None:
+            timeout = httpx.Timeout(
+                connect=timeout.connect, read=silence, write=timeout.write, pool=timeout.pool
+            )
         try:
             async with self._client.stream(
-                method, path, params=params, content=content, headers=headers
+                method, path, params=params, content=content, headers=headers, timeout=timeout
             ) as response:
                 chunks: list[bytes] = []
                 size = 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
-from adapter.core.values.outcome import Decision
+from adapter.core.values.outcome import Call, Decision
 from contract.events import Event
-from contract.reads import AnyRow
-from contract.shapes import Form, PermissionAsk
+from contract.reads import AnyRow, AssistantRow
+from contract.shapes import Form, JsonObject, PermissionAsk
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,14 @@ class Submit:
 
     turn_id: str
     owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A prompt that was submitted calls something by `/name`; a skill makes an ordinary turn."""
+
+    turn_id: str
+    call: Call
 
 
 class Admission(Enum):
@@ -33,12 +41,16 @@ class Admission(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The definite answer of a submission; `probed` when it took a second POST to get it."""
+    """The definite answer of a submission; `probed` when it took a second POST to get it.
+
+    `item_id` is the item that stands for it, where that is not `turn_id`.
+    """
 
     turn_id: str
     admission: Admission
     message: str = ""
     probed: bool = False
+    item_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +100,30 @@ class Answered:
     decision: Decision
 
 
+FormFate = Literal["answered", "declined", "unable", "credential"]
+"""What became of a form: the client's answer, none of it, or that it could not be shown at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormAnswered:
+    """The client's answer to a form, {} for none; its values fit the fields of the form."""
+
+    form_id: str
+    answer: JsonObject = field(default_factory=dict, repr=False)
+    fate: FormFate = "answered"
+
+
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """The reply of an ask reached the server (`settled`), or could not be delivered."""
+    """The reply of an ask reached the server (`settled`), or could not be delivered.
+
+    `refused`: the server has the reply and does not take it; the ask is open as before.
+    """
 
     ask_id: str
     settled: bool
     found: bool = True
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +147,10 @@ class Snapshot:
 
     `rows` ascend and hold the rows of all judged turns; `judged` are the turns that were
     admitted before the inbox was read. `complete` is False when the bound cut the rows.
+    `children` are (child, parent), `titles` (child, title).
     `asks` and `forms` are None when they could not be read: the turns are judged all the same.
+    `named` pairs the turn of a command, or the child that carries one out, with its item; `workers`
+    such a turn with its child. `busy` are all sessions that run.
     """
 
     inbox: frozenset[str] = frozenset()
@@ -128,8 +160,12 @@ class Snapshot:
     asks: tuple[PermissionAsk, ...] | None = ()
     forms: tuple[Form, ...] | None = ()
     children: tuple[tuple[str, str], ...] = ()
+    titles: tuple[tuple[str, str], ...] = ()
     pid: int = 0
     judged: frozenset[str] = frozenset()
+    named: tuple[tuple[str, str], ...] = ()
+    workers: tuple[tuple[str, str], ...] = ()
+    busy: frozenset[str] = frozenset()
     state: Literal["ok", "gone", "unauthorised"] = "ok"
 
 
@@ -158,14 +194,27 @@ class Reloading:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The owner was shown these rows, oldest first, from the row of its running turn on."""
+    """The owner was shown these rows, oldest first, from the row of its running turn on.
+
+    `unfinished` is the last message that it was shown, if its end is still to come.
+    """
 
     owner: int
     rows: tuple[AnyRow, ...]
+    unfinished: AssistantRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The owner wants to be shown what it did not prompt, or does not (any more)."""
+
+    owner: int
+    wanted: bool = True
 
 
 Input = (
     Submit
+    | Recognised
     | Posted
     | Heard
     | FeedLost
@@ -174,10 +223,12 @@ Input = (
     | Cancel
     | Left
     | Answered
+    | FormAnswered
     | Replied
     | Fired
     | Reloading
     | Replayed
+    | Watch
     | Woken
     | Reconcile
     | InboxRead

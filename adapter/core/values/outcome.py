@@ -8,6 +8,8 @@ from typing import Literal
 
 from contract.shapes import Tokens
 
+# What a prompt calls by `/name`, if that makes another turn than a prompt does.
+Call = Literal["command", "compaction"]
 Decision = Literal["once", "always", "reject"]
 Wait = Literal[
     "cancel",
@@ -41,7 +43,8 @@ class Stop(Enum):
 class Outcome:
     """How a turn ended: a stop reason, or an error code with one sentence.
 
-    `admitted` is None when that itself is not known. `message_id` is the turn's id.
+    `admitted` is None when that itself is not known. `message_id` is the turn's id. `omitted`
+    are characters that a limit kept from the client.
     """
 
     message_id: str
@@ -56,3 +59,4 @@ class Outcome:
     shared: bool = False
     cancel: CancelMark | None = None
     tokens: Tokens | None = None
+    omitted: int = 0

@@ -7,14 +7,39 @@ from enum import Enum
 from typing import Literal
 
 from adapter.core.values.outcome import Decision, Outcome, Wait
-from contract.shapes import JsonObject, PermissionAsk, ToolContent
+from adapter.limits import Bound
+from contract.shapes import Form, JsonObject, PermissionAsk, ToolContent
+
+
+@dataclass(frozen=True, slots=True)
+class OfChild:
+    """An update of a descendant: itself, its parent, and the call of the parent that made it."""
+
+    session_id: str
+    parent_id: str
+    message_id: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfRun:
+    """An update of work that the client did not prompt.
+
+    `run_id` is the inbox id of what began it; the first message heard of it, if that is not known.
+    """
+
+    run_id: str
+
+
+Origin = OfChild | OfRun
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Text for the client: `session/update` agent_message_chunk or agent_thought_chunk.
 
-    `ordinal` names the part, `start` is the offset of `text` in it, in characters.
+    `ordinal` names the part, `start` is the offset of `text` in it, in characters. `origin` is
+    None for what a turn of the client says itself.
     """
 
     owner: int
@@ -25,6 +50,7 @@ class Chunk:
     recovered: bool = False
     ordinal: int = 0
     start: int = 0
+    origin: Origin | None = None
 
 
 class ToolStatus(Enum):
@@ -48,6 +74,41 @@ class Tool:
     content: tuple[ToolContent, ...] | None = None
     metadata: JsonObject | None = None
     error: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A tool call of a descendant in a few words; `status` None once events were missed.
+
+    `input` holds the short texts of its arguments. `depth` is 0 for a child, 1 for its child.
+    """
+
+    name: str
+    status: ToolStatus | None
+    input: JsonObject
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What works for a running call of the turn, oldest first; `left_out` lines went before."""
+
+    owner: int
+    message_id: str
+    call_id: str
+    lines: tuple[Line, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """The text of a prompt that is not the client's own, as it is put before the model."""
+
+    owner: int
+    message_id: str
+    text: str
+    origin: OfRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +119,17 @@ class Usage:
     model: str | None
     used: int
     cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """A compaction under a turn, or as one; `compaction_id` is the same in all of its states."""
+
+    owner: int
+    compaction_id: str
+    status: Literal["in_progress", "completed", "failed", "cancelled"]
+    reason: str = ""
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +144,33 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class AskClient:
-    """Ask the client for a permission (`session/request_permission` under the root id)."""
+    """Ask the client for a permission (`session/request_permission` under the root id).
+
+    `child` is the title of the descendant that asks, "" for one without; None for the root.
+    """
 
     owner: int
     ask: PermissionAsk
     tool: Tool | None
+    child: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowForm:
+    """Ask the client to fill in a form (`elicitation/create` under the root id), if it can.
+
+    `child` as of `AskClient`.
+    """
+
+    owner: int
+    form: Form
+    tool: Tool | None
+    child: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WithdrawAsk:
-    """Take an ask back from the client (`$/cancel_request`)."""
+    """Take a permission or a form back from the client (`$/cancel_request`)."""
 
     ask_id: str
 
@@ -98,7 +187,16 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """Answer a form with nothing, so that the turn goes on."""
+    """Answer a form, on the session that owns it; with nothing, so that the turn goes on."""
+
+    session_id: str
+    form_id: str
+    answer: JsonObject = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DismissForm:
+    """Take a form away that cannot be left unanswered: its tool fails, the turn goes on."""
 
     session_id: str
     form_id: str
@@ -109,6 +207,21 @@ class Interrupt:
     """Stop the running execution; the only stop that the server has (rule 12)."""
 
     turn_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopChild:
+    """Stop the execution of a child that carries out a command."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The server's id of a turn that was submitted under another one is known now."""
+
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +268,14 @@ class Disarm:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """A limit was hit, so many times."""
+
+    bound: Bound
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """A turn is over; every update of it went before this."""
 
@@ -165,18 +286,26 @@ class Settled:
 Output = (
     Chunk
     | Tool
+    | Progress
+    | Prompted
     | Usage
+    | Compaction
     | Notice
     | AskClient
+    | ShowForm
     | WithdrawAsk
     | Reply
     | AnswerForm
+    | DismissForm
     | Interrupt
+    | StopChild
+    | Renamed
     | Withdraw
     | Wake
     | ReadInbox
     | TakeSnapshot
     | Arm
     | Disarm
+    | Counted
     | Settled
 )

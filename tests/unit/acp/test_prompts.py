@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapter.acp.overlimit import OverLimit
-from adapter.acp.prompts import PromptContent, content
+from adapter.acp.prompts import PromptContent, Slash, content
 from adapter.limits import DEFAULTS, Bound, Limits
 from adapter.upstream.client import Server
 from contract import limits
@@ -73,7 +73,8 @@ def data_of(prompt: PromptContent) -> tuple[str, bytes]:
 
 @pytest.mark.parametrize("words", ["hi", " a\tb ", "line\r\n\u2028é😀", "@@text 1@@", "/command x"])
 def test_text_passes_unchanged(words: str) -> None:
-    assert read(text(words)) == PromptContent(words)
+    read_back = read(text(words))
+    assert (read_back.text, read_back.files, read_back.skills) == (words, (), ())
 
 
 def test_texts_are_lines() -> None:
@@ -245,7 +246,7 @@ async def test_the_server_takes_every_kind_of_attachment(tmp_path: Path) -> None
     )
     async with StubServer() as stub, Server(stub.url) as server:
         session = await server.create_session(str(tmp_path))
-        await server.prompt(session.id, "msg_1", prompt.text, prompt.files, resume=False)
+        await server.posts.prompt(session.id, "msg_1", prompt.text, prompt.files, resume=False)
         (item,) = stub.host.store.sessions[session.id].inbox.values()
     stored = [(file["mime"], base64.b64decode(file["data"])) for file in item.payload["files"]]
     assert stored == [
@@ -272,3 +273,33 @@ def test_a_document_that_the_server_could_not_take_is_refused(
         assert refused.value.code == Code.LIMIT
     image = {"type": "image", "data": data, "mimeType": "image/png"}
     assert content(read_params(Prompt, {"sessionId": "s", "prompt": [image]}).prompt).files
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "rest"),
+    [
+        ("/hi", "hi", ""),
+        ("/hi there  you", "hi", "there  you"),
+        ("/hi\nthere", "hi", "there"),
+        ("/a:b-c/d x", "a:b-c/d", "x"),
+    ],
+)
+def test_a_name_behind_a_slash_is_told_from_what_follows_it(
+    words: str, name: str, rest: str
+) -> None:
+    assert read(text(words)).slash == Slash(name, rest)
+
+
+@pytest.mark.parametrize("words", ["hi", " /hi", "/", "/ hi", "x /hi", "/" + "n" * 129])
+def test_no_name_stands_behind_a_slash(words: str) -> None:
+    assert read(text(words)).slash is None
+
+
+def test_the_first_text_block_may_call_and_the_other_blocks_go_along() -> None:
+    prompt = read(image(), text("/hi there"), text("and here"))
+    assert prompt.slash == Slash("hi", "there\nand here")
+    assert len(prompt.files) == 1
+
+
+def test_a_later_text_block_calls_nothing() -> None:
+    assert read(text("look"), text("/hi there")).slash is None

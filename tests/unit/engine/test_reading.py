@@ -80,7 +80,7 @@ async def children(server: Server, known: frozenset[str] = NONE) -> list[tuple[s
 async def test_the_reads_follow_the_life_of_a_prompt(tmp_path: Any) -> None:
     async with StubServer() as stub, Server(stub.url) as server:
         session = await server.create_session(str(tmp_path))
-        await server.prompt(session.id, "msg_1", "@@text 1@@", resume=False)
+        await server.posts.prompt(session.id, "msg_1", "@@text 1@@", resume=False)
         stub.log.clear()
         judged = frozenset({"msg_1"})
         snapshot = await Reader(server, session.id, str(tmp_path)).snapshot(judged, judged, NONE)

@@ -16,6 +16,7 @@ from adapter.config import Settings
 from adapter.core.values import Admission, Posted
 from adapter.engine.submission import Submission
 from adapter.upstream.client import Server
+from adapter.upstream.posts import Posts
 from tests.unit.engine.rig import GONE, SESSION, URL, FixedFeed, Time
 
 TURN = "msg_acp_1"
@@ -139,7 +140,7 @@ async def test_a_refusal_carries_the_words_of_the_server(desk: Desk) -> None:
 )  # fmt: skip
 async def test_a_lost_answer_is_asked_for_again_without_a_wake(desk: Desk, lost: Answer) -> None:
     posted = await desk.submit(lost, held())
-    assert posted == Posted(TURN, Admission.ADMITTED, probed=True)
+    assert posted == Posted(TURN, Admission.ADMITTED, probed=True, item_id=TURN)
     assert len(desk.posts) == 2
 
 
@@ -185,7 +186,7 @@ async def test_the_five_seconds_begin_when_it_answers_at_all(desk: Desk) -> None
 
 async def test_a_server_that_comes_back_late_is_still_asked(desk: Desk) -> None:
     posted = await desk.submit(LOST, *[REFUSED] * 20, held())
-    assert posted == Posted(TURN, Admission.ADMITTED, probed=True)
+    assert posted == Posted(TURN, Admission.ADMITTED, probed=True, item_id=TURN)
 
 
 async def test_a_cancel_during_the_post_starts_no_probe(desk: Desk) -> None:
@@ -208,11 +209,12 @@ async def test_a_cancel_in_doubt_ends_the_probes(desk: Desk) -> None:
 async def test_each_probe_has_a_short_deadline_of_its_own() -> None:
     deadlines: list[float | None] = []
 
-    class Watched(Server):
+    class Watched(Posts):
         async def prompt(self, *args: Any, **more: Any) -> Any:
             deadlines.append(more["deadline"])
             return await super().prompt(*args, **more)
 
-    async with Watched(URL) as server:
+    async with Server(URL) as server:
+        server.posts = Watched(server.posts._http)
         await Desk(server).submit(LOST, BROKEN, held())
     assert deadlines == [None, 5.0, 5.0]

@@ -48,7 +48,7 @@ def sent(route: respx.Route) -> Any:
 @respx.mock
 async def test_a_prompt_is_queued_under_its_own_id(server: Server) -> None:
     route = respx.post(PROMPT).mock(return_value=item())
-    posted = await server.prompt("ses_a", "msg_a", "hello")
+    posted = await server.posts.prompt("ses_a", "msg_a", "hello")
     assert sent(route) == {"id": "msg_a", "text": "hello", "delivery": "queue"}
     assert isinstance(posted, Admitted)
     assert (posted.item.id, posted.same_text) == ("msg_a", True)
@@ -58,7 +58,7 @@ async def test_a_prompt_is_queued_under_its_own_id(server: Server) -> None:
 async def test_a_probe_does_not_wake(server: Server) -> None:
     route = respx.post(PROMPT).mock(return_value=item())
     file = {"uri": "data:text/plain,x", "name": "x"}
-    await server.prompt("ses_a", "msg_a", "hello", [file], resume=False)
+    await server.posts.prompt("ses_a", "msg_a", "hello", [file], resume=False)
     assert sent(route) == {
         "id": "msg_a",
         "text": "hello",
@@ -71,7 +71,7 @@ async def test_a_probe_does_not_wake(server: Server) -> None:
 @respx.mock
 async def test_the_original_item_of_a_duplicate_is_told(server: Server) -> None:
     respx.post(PROMPT).mock(return_value=item("another text"))
-    posted = await server.prompt("ses_a", "msg_a", "hello")
+    posted = await server.posts.prompt("ses_a", "msg_a", "hello")
     assert isinstance(posted, Admitted)
     assert not posted.same_text
 
@@ -79,7 +79,7 @@ async def test_the_original_item_of_a_duplicate_is_told(server: Server) -> None:
 @respx.mock
 async def test_lone_surrogates_can_be_sent_and_compared(server: Server) -> None:
     respx.post(PROMPT).mock(return_value=item("a\ufffd"))
-    posted = await server.prompt("ses_a", "msg_a", "a\ud800")
+    posted = await server.posts.prompt("ses_a", "msg_a", "a\ud800")
     assert isinstance(posted, Admitted)
     assert posted.same_text
 
@@ -107,7 +107,7 @@ async def test_a_prompt_is_posted_once_whatever_comes_back(
     server: Server, outcome: httpx.Response | Exception, kind: type
 ) -> None:
     route = respx.post(PROMPT).mock(side_effect=[outcome])
-    assert type(await server.prompt("ses_a", "msg_a", "hello")) is kind
+    assert type(await server.posts.prompt("ses_a", "msg_a", "hello")) is kind
     assert route.call_count == 1
 
 
@@ -115,7 +115,7 @@ async def test_a_prompt_is_posted_once_whatever_comes_back(
 async def test_a_refused_prompt_carries_the_reason(server: Server) -> None:
     answer = httpx.Response(409, json={"_tag": "ConflictError", "message": "taken"})
     respx.post(PROMPT).mock(return_value=answer)
-    assert await server.prompt("ses_a", "msg_a", "hello") == NotAdmitted(409, "taken")
+    assert await server.posts.prompt("ses_a", "msg_a", "hello") == NotAdmitted(409, "taken")
 
 
 @respx.mock
@@ -127,7 +127,7 @@ async def test_a_prompt_raises_what_concerns_the_whole_session(
 ) -> None:
     respx.post(PROMPT).mock(return_value=answer)
     with pytest.raises(error):
-        await server.prompt("ses_a", "msg_a", "hello")
+        await server.posts.prompt("ses_a", "msg_a", "hello")
 
 
 @respx.mock
