@@ -89,6 +89,8 @@ class Settings:
     """`on_client_exit = interrupt`: a client that leaves stops its own turns."""
     replay_messages: int = 1000
     """Newest messages that `session/load` shows."""
+    list_page: int = 100
+    """Sessions on one page of `session/list`."""
     allow_always: bool = False
     """Offer `allow_always`; on a shared server it stores a rule for every client (X-12)."""
     mcp: McpSettings = field(default_factory=McpSettings)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from contract.semantics import OWN_MESSAGE_PREFIX
 from contract.shapes import JsonObject, Shape
 
 TOKEN_PREFIX: Final = "opencode-acp:"
@@ -61,6 +62,11 @@ def call_of(agents: Iterable[AgentMention]) -> str | None:
         if is_ours(agent) and agent.mention is not None:
             return agent.mention.text.removeprefix(TOKEN_PREFIX)
     return None
+
+
+def prompt_of(message_id: str, agents: Iterable[AgentMention]) -> str | None:
+    """The id under which a client of this adapter knows a prompt; None for another front end's."""
+    return message_id if message_id.startswith(OWN_MESSAGE_PREFIX) else call_of(agents)
 
 
 def child_of(metadata: JsonObject | None) -> str | None:

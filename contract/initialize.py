@@ -29,7 +29,13 @@ def initialize_result(params: dict[str, object], *, mcp: bool = False) -> dict[s
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
             "mcpCapabilities": {"http": mcp, "sse": False},
-            "sessionCapabilities": {"resume": {}, "close": {}},
+            "sessionCapabilities": {
+                "list": {},
+                "delete": {},
+                "fork": {},
+                "resume": {},
+                "close": {},
+            },
         },
         "authMethods": [],
     }

@@ -284,7 +284,7 @@ def parse_row(raw: Mapping[str, Any]) -> AnyRow:
 
 __all__ = [
     "Agent", "AnyRow", "AssistantRow", "Attachment", "Command", "CompactionRow", "IdleRow",
-    "InboxItem", "Info", "ItemPayload", "Model", "Part", "ReasoningPart", "Row", "Session", "SessionRow",
-    "ShellRow", "Skill", "SyntheticRow", "TextPart", "ToolPart", "ToolState", "UserRow",
-    "ValidationError", "parse_row", "row_call",
+    "InboxItem", "Info", "ItemPayload", "Model", "Part", "ReasoningPart", "Row", "Session",
+    "SessionRow", "ShellRow", "Skill", "SyntheticRow", "TextPart", "ToolPart", "ToolState",
+    "UserRow", "ValidationError", "parse_row", "row_call",
 ]  # fmt: skip

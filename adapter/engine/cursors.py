@@ -24,7 +24,7 @@ class CursorError(ValueError):
 class Place:
     """A session's place in a list: its last change in milliseconds, then its id."""
 
-    updated: float
+    updated: FiniteFloat
     id: str
 
 
@@ -48,26 +48,14 @@ class Walk:
     last: Place | None = None
 
 
-class _Leg(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    c: str | None
-    b: bool
-
-
-class _Place(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-    t: FiniteFloat
-    i: str
-
-
 class _Written(BaseModel):
-    """What stands in a cursor; `f` are the filters of its list, as a digest."""
+    """What stands in a cursor; `filters` are those of its list, as a digest."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
-    v: Literal[1] = 1
-    f: str
-    l: list[_Leg | None]  # noqa: E741
-    p: _Place | None
+    version: Literal[1] = 1
+    filters: str
+    legs: tuple[Leg | None, ...]
+    last: Place | None
 
 
 _DIGEST_CHARS: Final = 16
@@ -75,12 +63,7 @@ _DIGEST_CHARS: Final = 16
 
 def write(walk: Walk, filters: tuple[object, ...]) -> str:
     """The cursor of a walk. CursorError if it would be longer than a client may send back."""
-    last = walk.last
-    written = _Written(
-        f=_digest(filters),
-        l=[leg and _Leg(c=leg.cursor, b=leg.begun) for leg in walk.legs],
-        p=last and _Place(t=last.updated, i=last.id),
-    )
+    written = _Written(filters=_digest(filters), legs=walk.legs, last=walk.last)
     text = base64.urlsafe_b64encode(written.model_dump_json().encode()).decode().rstrip("=")
     if len(text) > CURSOR_CHARS:
         raise CursorError(
@@ -97,15 +80,11 @@ def read(text: str, filters: tuple[object, ...], legs: int) -> Walk:
         written = _Written.model_validate_json(raw)
     except (ValueError, ValidationError):
         raise CursorError("cursor is not one that a list gave.") from None
-    if written.f != _digest(filters):
+    if written.filters != _digest(filters):
         raise CursorError("cursor belongs to a list with other filters.")
-    if len(written.l) != legs or not any(written.l):
+    if len(written.legs) != legs or not any(written.legs):
         raise CursorError("cursor is not one that a list gave.")
-    last = written.p
-    return Walk(
-        tuple(leg and Leg(leg.c, leg.b) for leg in written.l),
-        last and Place(last.t, last.i),
-    )
+    return Walk(written.legs, written.last)
 
 
 def _digest(filters: tuple[object, ...]) -> str:

@@ -12,7 +12,8 @@ from typing import Final
 from adapter.upstream.errors import SessionMissing, ShapeMismatch
 from adapter.upstream.shaped import Walk, data, row_of, shaped
 from adapter.upstream.transport import Retry, Transport
-from contract import routes, semantics
+from contract import routes
+from contract.calls import prompt_of
 from contract.reads import AnyRow, Session, SessionRow, UserRow
 
 # Rows of one page when the newest prompt of ours is looked for, and rows in all: a resume is no
@@ -101,4 +102,4 @@ class Sessions:
 
 def is_prompt_of_ours(row: AnyRow) -> bool:
     """Whether this adapter, in whichever process, sent that prompt."""
-    return isinstance(row, UserRow) and row.id.startswith(semantics.OWN_MESSAGE_PREFIX)
+    return isinstance(row, UserRow) and prompt_of(row.id, row.agents) is not None

@@ -11,11 +11,13 @@ from aiohttp import web
 from stubs.server.execution import Executions, instructions
 from stubs.server.host import Host
 from stubs.server.replies import (
+    RefusalError,
     body_of,
     cursor,
     data,
     empty,
     host_of,
+    invalid,
     limit_of,
     need,
     read_cursor,
@@ -27,6 +29,8 @@ from stubs.server.store import Item, Session
 from stubs.server.subagent import announce
 from stubs.server.wire import Json, now_ms
 
+# What a cursor of a list repeats.
+FILTERS: Final = ("search", "parentID", "order", "directory")
 ENTER_PLAN: Final = (
     "<system-reminder>\nYou are in Plan mode. Discuss the plan with the user directly in the "
     "conversation.\n</system-reminder>"
@@ -70,27 +74,27 @@ async def create(request: web.Request) -> web.Response:
 
 
 async def listing(request: web.Request) -> web.Response:
-    """GET /api/session, newest change first."""
+    """GET /api/session, newest change first. A cursor carries the filters of its list."""
     host = host_of(request)
     query = request.query
-    found = list(host.store.sessions.values())
-    if "directory" in query:
-        if not os.path.isabs(query["directory"]):
-            return empty(500)
-        found = [session for session in found if session.directory == query["directory"]]
-    if "parentID" in query:
-        parent = None if query["parentID"] == "null" else query["parentID"]
-        found = [session for session in found if session.parent == parent]
-    if "search" in query:
-        found = [session for session in found if query["search"] in (session.title or "")]
-    found.sort(key=_when, reverse=query.get("order", "desc") == "desc")
+    limit = _list_limit(request)
+    place: Json = {key: query[key] for key in FILTERS if key in query}
     if "cursor" in query:
-        anchor = read_cursor(query["cursor"]).get("anchor") or {}
-        at = next((n for n, session in enumerate(found) if session.id == anchor.get("id")), -1)
-        forward = anchor.get("direction") == "next"
-        found = found[at + 1 :] if forward else found[: max(at, 0)]
-    found = found[: limit_of(request)]
-    return reply({"data": [session.view() for session in found], "cursor": _anchors(found)})
+        place = read_cursor(query["cursor"])
+        if not isinstance(place.get("anchor"), dict):
+            refuse(400, "InvalidCursorError", message="Invalid cursor")
+    found = _filtered(list(host.store.sessions.values()), place)
+    newest_first = place.get("order", "desc") == "desc"
+    found.sort(key=_when, reverse=newest_first)
+    anchor = place.pop("anchor", None)
+    if anchor is None:
+        return reply(_list_page(found[:limit], place))
+    at = (int(anchor["time"]), str(anchor["id"]))
+    older = [one for one in found if (_when(one) < at) == newest_first and _when(one) != at]
+    if anchor.get("direction") == "next":
+        return reply(_list_page(older[:limit], place))
+    newer = [one for one in found if one not in older and _when(one) != at]
+    return reply(_list_page(newer[-limit:], place))
 
 
 async def active(request: web.Request) -> web.Response:
@@ -129,26 +133,37 @@ async def remove(request: web.Request) -> web.Response:
 
 
 async def fork(request: web.Request) -> web.Response:
-    """POST fork: a new root session with copies of the messages under new ids."""
+    """POST fork: a new root session with copies of the messages under new ids.
+
+    An answer that is still written is not copied. The only event is session.forked.
+    """
     host, source = host_of(request), session_of(request)
-    before = (await body_of(request, optional=True)).get("before")
+    before = (await body_of(request)).get("before")
+    if before is not None and not str(before).startswith("msg_"):
+        invalid('Expected a string starting with "msg_"\n  at ["before"]', kind="Payload")
+    if not source.rows:
+        invalid(f"Cannot fork empty session: {source.id}", kind="empty_session")
     rows = source.rows
-    boundary: Json = {"type": "through", "messageID": rows[-1]["id"] if rows else None}
+    boundary: Json = {"type": "through", "messageID": rows[-1]["id"]}
     if before is not None:
-        at = next((n for n, row in enumerate(rows) if row["id"] == before), len(rows))
+        at = next((n for n, row in enumerate(rows) if row["id"] == before), None)
+        if at is None:
+            refuse(404, "MessageNotFoundError", sessionID=source.id, messageID=before,
+                   message=f"Message not found: {before}")  # fmt: skip
         rows, boundary = rows[:at], {"type": "before", "messageID": before}
     title = None if source.title is None else f"{source.title} (fork #1)"
     session = Session(host.ids.make("ses"), source.directory, host.ids.slug(), now_ms())
     session.title, session.titled, session.instructed = title, True, source.instructed
     session.fork = {"sessionID": source.id, "boundary": boundary}
     session.agent, session.model = source.agent, source.model
-    session.permissions = source.permissions
+    session.permissions, session.metadata = source.permissions, source.metadata
     host.store.add(session)
     body = {"parentID": source.id, "boundary": boundary}
     body |= {"instructions": instructions(source.directory), "instructionEntries": []}
     event = host.journal.durable(session, "session.forked", body, version=2)
     stem = "msg_" + str(event["id"])[4:]
-    for number, row in enumerate(copy.deepcopy(rows)):
+    done = [row for row in rows if row["type"] != "assistant" or "completed" in row["time"]]
+    for number, row in enumerate(copy.deepcopy(done)):
         session.rows.append({**row, "id": f"{stem}_{number}"})
     return data(session.view())
 
@@ -242,24 +257,63 @@ async def wait(request: web.Request) -> web.Response:
 
 
 async def _delete(host: Host, session: Session) -> None:
-    host.executions.interrupt(session)
-    await host.executions.finish(session)
-    for child in host.store.children(session.id):
-        await _delete(host, child)
-    if session.id in host.store.sessions:
-        host.store.remove(session.id)
-        host.journal.durable(session, "session.deleted", version=2, located=False)
+    """What runs in the family is aborted first, then all of it goes.
+
+    A child that was idle gets no event of its own (measured).
+    """
+    family = _family(host, session)
+    ran = {one.id for one in family if one.id in host.executions.running}
+    for one in family:
+        host.executions.interrupt(one)
+        await host.executions.finish(one)
+    for one in reversed(family):
+        if one.id in host.store.sessions:
+            host.store.remove(one.id)
+            if one is session or one.id in ran:
+                host.journal.durable(one, "session.deleted", version=2, located=False)
+
+
+def _family(host: Host, session: Session) -> list[Session]:
+    """A session and all below it, parents first."""
+    found = [session]
+    for one in found:
+        found.extend(host.store.children(one.id))
+    return found
+
+
+def _list_limit(request: web.Request) -> int:
+    """The page size of a list of sessions, which has no upper bound."""
+    text = request.query.get("limit", "50")
+    if not text.isdigit():
+        invalid('Expected an integer\n  at ["limit"]', kind="Query")
+    if int(text) < 1:
+        invalid('Expected a value greater than 0\n  at ["limit"]', kind="Query")
+    return int(text)
+
+
+def _filtered(found: list[Session], filters: Json) -> list[Session]:
+    """Directories are compared as strings, titles by a part of them in any case."""
+    directory, parent, words = (filters.get(key) for key in ("directory", "parentID", "search"))
+    if directory is not None:
+        if directory and not os.path.isabs(directory):
+            raise RefusalError(empty(500))
+        found = [session for session in found if directory and session.directory == directory]
+    if parent is not None:
+        wanted = None if parent == "null" else parent
+        found = [session for session in found if session.parent == wanted]
+    if words is not None:
+        found = [one for one in found if one.title and words.lower() in one.title.lower()]
+    return found
 
 
 def _when(session: Session) -> tuple[int, str]:
     return (session.updated or session.created, session.id)
 
 
-def _anchors(found: list[Session]) -> Json:
-    if not found:
-        return {"previous": None, "next": None}
-    cursors: Json = {}
-    for key, session in (("previous", found[0]), ("next", found[-1])):
-        anchor = {"id": session.id, "time": _when(session)[0], "direction": key}
-        cursors[key] = cursor({"anchor": anchor})
-    return cursors
+def _list_page(found: list[Session], filters: Json) -> Json:
+    cursors: Json = {"previous": None, "next": None}
+    if found:
+        for key, session in (("previous", found[0]), ("next", found[-1])):
+            anchor = {"id": session.id, "time": _when(session)[0], "direction": key}
+            cursors[key] = cursor({**filters, "anchor": anchor})
+    return {"data": [session.view() for session in found], "cursor": cursors}

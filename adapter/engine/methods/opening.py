@@ -1,4 +1,4 @@
-"""session/new and session/resume: a session becomes open on the connection."""
+"""session/new, session/resume and session/fork: a session becomes open on the connection."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from adapter.core import values as v
 from adapter.engine.mcp import NotAdded, not_added
 from adapter.engine.methods.desk import Desk, Json
 from adapter.engine.methods.directories import check_home, directory_of
+from adapter.engine.past import Reading
 from adapter.engine.sessions import Open
+from adapter.upstream.errors import Refused, UpstreamError
 from contract import acp
-from contract.errors import session_gone
+from contract.errors import AcpError, invalid_params, session_gone
 from contract.reads import Session
+from contract.routes import is_id
 
 
 class Opening:
@@ -34,10 +37,26 @@ class Opening:
         return {"sessionId": session.id, **await self.answer(one, params, call, known=False)}
 
     async def resume(self, call: Call) -> Json:
+        """One notice follows: what became of the session's last prompt of ours."""
         params, session, home = await self.existing(call)
         known = self._desk.sessions.get(session.id) is not None
         one = self.open(session, home, call)
-        return await self.answer(one, params, call, known=known)
+        past = one.hub.past.read()
+        result = await self.answer(one, params, call, known=known)
+        self.tell_past(one, past, call)
+        return result
+
+    async def fork(self, call: Call) -> Json:
+        """A copy of a session, open as a new one; of its rows before `_meta….before` if given."""
+        before = _before(call)
+        params, source, home = await self.existing(call)
+        self._desk.sessions.check_room()
+        try:
+            session = await self._desk.engine.server.sessions.fork(source.id, before)
+        except Refused as error:
+            raise _unforked(error) from error
+        one = self.open(session, home, call)
+        return {"sessionId": session.id, **await self.answer(one, params, call, known=False)}
 
     async def existing(self, call: Call) -> tuple[acp.ResumeSession, Session, str]:
         """The parameters of an opening, its session at the server, and where that lives.
@@ -55,6 +74,18 @@ class Opening:
             # Outside the grammar of OpenCode's ids, so no server has it.
             raise session_gone(params.session_id) from None
         return params, session, check_home(session, directory)
+
+    def tell_past(self, one: Open, past: Reading, call: Call) -> None:
+        """Behind the answer of `call`, and behind all else that follows it: the last prompt."""
+        follow_up = call.after
+
+        def after() -> None:
+            if follow_up is not None:
+                follow_up()
+            if self._desk.sessions.holds(one):
+                one.hub.past.tell(one.owner, past)
+
+        call.after = after
 
     def open(self, session: Session, directory: str, call: Call) -> Open:
         """Attach the connection, as the parameters want it."""
@@ -103,3 +134,24 @@ class Opening:
                     "would be added to the directory, for every client.",
                 )
             )
+
+
+def _before(call: Call) -> str | None:
+    """The first message that a fork leaves out. AcpError -32602 for what is no message id."""
+    before = ours(call.params).get("before")
+    if before is None:
+        return None
+    if not isinstance(before, str) or not is_id("messageID", before):
+        raise invalid_params("before must be the id of a message.")
+    return before
+
+
+def _unforked(error: Refused) -> UpstreamError | AcpError:
+    """Why the server made no fork, where that lies in what was asked for."""
+    match error.tag:
+        case "InvalidRequestError":
+            return invalid_params("This session has no messages yet, so nothing can be forked.")
+        case "MessageNotFoundError":
+            return invalid_params("before names no message of this session.")
+        case _:
+            return error

@@ -1,0 +1,77 @@
+"""What became of a session's last prompt, for a client that opens the session again.
+
+The reads start with the opening and go on beside it, so that its answer waits for none of them;
+a read that fails costs the notice alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from adapter.core import values as v
+from adapter.core.session import SessionCore
+from adapter.core.standing import Standing, standing
+from adapter.engine.services import Services
+from adapter.upstream.errors import UpstreamError
+from contract.errors import say
+
+logger = logging.getLogger(__name__)
+
+Reading = asyncio.Task[Standing | None]
+
+
+class Past:
+    """One session's. `notify` sends a notice to the attachment that it names."""
+
+    def __init__(
+        self, services: Services, core: SessionCore, notify: Callable[[v.Notice], None]
+    ) -> None:
+        self._services = services
+        self._core = core
+        self._notify = notify
+        self.tasks: set[Reading] = set()
+
+    def read(self) -> Reading:
+        """Start to read; the task belongs to the session and never fails."""
+        task = asyncio.create_task(self._read(), name=f"past of {self._core.session_id}")
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    def tell(self, owner: int, reading: Reading) -> None:
+        """Tell an attachment once the reading is done: nothing of a prompt in flight on it."""
+        reading.add_done_callback(lambda done: self._told(owner, done))
+
+    def _told(self, owner: int, reading: Reading) -> None:
+        found = None if reading.cancelled() else reading.result()
+        if found is None or self._has(owner, found.message_id):
+            return
+        data: dict[str, object] = {"messageId": found.message_id, "state": found.state}
+        if found.stop is not None:
+            data["stopReason"] = found.stop.value
+        self._notify(v.Notice(owner, "resumed", say(found.sentence), data))
+
+    def _has(self, owner: int, message_id: str) -> bool:
+        turn = self._core.turn(message_id)
+        return turn is not None and turn.owner == owner
+
+    async def _read(self) -> Standing | None:
+        """Lifecycle rule 19: what no row proves is read a second time."""
+        try:
+            found = await self._read_once()
+            if found is not None and not found.final:
+                await self._services.sleep(self._services.settings.waits.lost_first)
+                found = await self._read_once()
+        except UpstreamError as error:
+            logger.info("the past of %s cannot be told: %s", self._core.session_id, error)
+            return None
+        return found
+
+    async def _read_once(self) -> Standing | None:
+        server, session_id = self._services.server, self._core.session_id
+        inbox = await server.inbox(session_id)
+        active = session_id in await server.active()
+        rows = await server.sessions.rows_of_last_prompt(session_id)
+        return standing(inbox, active, rows)
