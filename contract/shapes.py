@@ -85,10 +85,24 @@ class PermissionAsk(Shape):
 
 
 class Form(Shape):
-    """A pending form of the question tool (facts, section 6)."""
+    """A pending form: of the question tool, of another tool, or of an MCP server (facts, 6).
+
+    A form of an MCP server has no session; it stands under `GLOBAL`.
+    """
 
     id: str
     session_id: Annotated[str, Field(alias="sessionID")]
     title: str = ""
     metadata: JsonObject | None = None
     fields: tuple[JsonObject, ...] = ()
+
+    @property
+    def source(self) -> AskSource | None:
+        """The call that asks; only the question tool says which."""
+        tool = (self.metadata or {}).get("tool")
+        if not isinstance(tool, dict):
+            return None
+        message_id, call_id = tool.get("messageID"), tool.get("id")
+        if not isinstance(message_id, str) or not isinstance(call_id, str):
+            return None
+        return AskSource(message_id=message_id, call_id=call_id)

@@ -98,9 +98,10 @@ WORKAROUNDS: Final = (
         name="a form is answered with nothing",
         rationale="An open form holds the turn for ever, and its dismissal ends the turn.",
         source="facts, section 6",
-        limits="The model is told that the question was left unanswered.",
+        limits="The model is told that the question was left unanswered. A form with a required "
+        "field is dismissed instead, which fails its tool.",
         reconciliation="A notice to the client; 404 or 409 means that it was settled before.",
-        removal="Forms are shown to clients that can fill them in.",
+        removal="A dismissal of a question fails its tool alone.",
     ),
     Workaround(
         name="the key of a model is never read",

@@ -1,16 +1,15 @@
-"""The asks of one session that a client is shown, each a task until its answer or withdrawal."""
+"""What the clients of one session are asked, each a task until its answer or withdrawal."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
-from adapter.acp import toolcalls
+from adapter.acp import elicitation, toolcalls
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.engine.client import Attachment
-from contract.shapes import PermissionAsk
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +38,14 @@ class Asking:
 
     def show(self, asked: v.AskClient, attachment: Attachment | None) -> None:
         """Ask the client; without one the ask is rejected."""
-        ask_id = asked.ask.id
-        task = asyncio.create_task(self._ask(asked, attachment), name=f"ask {ask_id}")
+        self._start(asked.ask.id, self._ask(asked, attachment))
+
+    def show_form(self, asked: v.ShowForm, attachment: Attachment | None) -> None:
+        """Have the client fill in the form; without one that can it gets no answer."""
+        self._start(asked.form.id, self._fill_in(asked, attachment))
+
+    def _start(self, ask_id: str, asking: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(asking, name=f"ask {ask_id}")
         self._open[ask_id] = task
         task.add_done_callback(lambda done: self._ended(ask_id, done))
 
@@ -58,14 +63,32 @@ class Asking:
         decision: v.Decision = "reject"
         if attachment is not None:
             try:
-                params = self._params(asked.ask, asked.tool)
+                params = self._params(asked)
                 answer = await attachment.client.ask("session/request_permission", params)
                 decision = self._decision(answer)
             except Exception:
                 logger.exception("the ask %s could not be shown", asked.ask.id)
         self._step(v.Answered(asked.ask.id, decision))
 
-    def _params(self, ask: PermissionAsk, tool: v.Tool | None) -> Json:
+    async def _fill_in(self, asked: v.ShowForm, attachment: Attachment | None) -> None:
+        form = asked.form
+        if attachment is None or not attachment.client.can.forms:
+            self._step(v.FormAnswered(form.id, fate="unable"))
+            return
+        why = elicitation.why_not(form)
+        if why is not None:
+            self._step(v.FormAnswered(form.id, fate=why))
+            return
+        result: object = None
+        try:
+            params = elicitation.request(asked, self._session_id)
+            result = await attachment.client.ask("elicitation/create", params)
+        except Exception:
+            logger.exception("the form %s could not be shown", form.id)
+        # Outside of what is logged: an answer is the user's own.
+        self._step(v.FormAnswered(form.id, *elicitation.answer(form, result)))
+
+    def _params(self, asked: v.AskClient) -> Json:
         options = [{"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"}]
         if self._settings.allow_always:
             options.append(
@@ -74,7 +97,7 @@ class Asking:
         options.append({"optionId": "reject_once", "name": "Reject", "kind": "reject_once"})
         return {
             "sessionId": self._session_id,
-            "toolCall": toolcalls.permission(ask, tool, self._directory),
+            "toolCall": toolcalls.permission(asked.ask, asked.tool, self._directory, asked.child),
             "options": options,
         }
 

@@ -17,6 +17,12 @@ from stubs.client.transcript import Json, Transcript
 Policy = Callable[[Json], Awaitable[str | None]]
 """Takes the params of session/request_permission; an optionId, or None for `cancelled`."""
 
+FormPolicy = Callable[[Json], Awaitable[Json]]
+"""Takes the params of elicitation/create; its whole result."""
+
+PERMISSION = "session/request_permission"
+FORM = "elicitation/create"
+
 PATIENCE = 60.0
 """Seconds that a request waits for its answer unless told otherwise."""
 
@@ -48,6 +54,7 @@ class Line:
 
 @dataclass(slots=True, eq=False)
 class _Ask:
+    method: str
     session: str
     task: asyncio.Task[None]
     ending: Json = field(default_factory=dict)
@@ -66,11 +73,17 @@ def choose(kind: str) -> Policy:
     return policy
 
 
+async def decline(_: Json) -> Json:
+    """A user who fills in no form."""
+    return {"action": "decline"}
+
+
 class AcpClient:
     """Use `async with AcpClient.spawn(argv) as client`. Not safe for use from several loops."""
 
     def __init__(self, process: asyncio.subprocess.Process, policy: Policy) -> None:
         self.policy = policy
+        self.form_policy: FormPolicy = decline
         self.process = process
         self.updates: list[Line] = []
         """Every message of the agent, in the order of arrival."""
@@ -163,11 +176,12 @@ class AcpClient:
         )
 
     async def cancel(self, session: str) -> None:
-        """session/cancel; our open permission asks of it answer `cancelled`, as ACP demands."""
+        """session/cancel; our open asks of it answer that they are cancelled, as ACP demands."""
         await self.notify("session/cancel", {"sessionId": session})
         for ask in tuple(self._asks.values()):
             if ask.session == session:
-                ask.ending = {"result": {"outcome": {"outcome": "cancelled"}}}
+                outcome: Json = {"outcome": {"outcome": "cancelled"}}
+                ask.ending = {"result": {"action": "cancel"} if ask.method == FORM else outcome}
                 ask.task.cancel()
 
     async def set_config_option(self, session: str, config: str, value: str) -> Json:
@@ -300,7 +314,8 @@ class AcpClient:
     def _asked(self, message: Json) -> None:
         session = str((message.get("params") or {}).get("sessionId"))
         key = json.dumps(message["id"])
-        self._asks[key] = _Ask(session, asyncio.create_task(self._decide(key, message)))
+        task = asyncio.create_task(self._decide(key, message))
+        self._asks[key] = _Ask(message["method"], session, task)
 
     def _withdrawn(self, ident: object) -> None:
         ask = self._asks.get(json.dumps(ident))
@@ -309,18 +324,21 @@ class AcpClient:
             ask.task.cancel()
 
     async def _decide(self, key: str, message: Json) -> None:
-        answer: Json
-        if message["method"] != "session/request_permission":
-            answer = {"error": {"code": -32601, "message": f"Unknown method {message['method']}."}}
-        else:
-            try:
-                option = await self.policy(message.get("params") or {})
-            except asyncio.CancelledError:
-                await self._reply(key, message, self._asks[key].ending)
-                raise
-            outcome = {"outcome": "selected", "optionId": option}
-            answer = {"result": {"outcome": outcome if option else {"outcome": "cancelled"}}}
+        try:
+            answer = await self._answer(message["method"], message.get("params") or {})
+        except asyncio.CancelledError:
+            await self._reply(key, message, self._asks[key].ending)
+            raise
         await self._reply(key, message, answer)
+
+    async def _answer(self, method: str, params: Json) -> Json:
+        if method == FORM:
+            return {"result": await self.form_policy(params)}
+        if method != PERMISSION:
+            return {"error": {"code": -32601, "message": f"Unknown method {method}."}}
+        option = await self.policy(params)
+        outcome = {"outcome": "selected", "optionId": option}
+        return {"result": {"outcome": outcome if option else {"outcome": "cancelled"}}}
 
     async def _reply(self, key: str, message: Json, answer: Json) -> None:
         self._asks.pop(key, None)

@@ -34,6 +34,7 @@ class Observer:
     def __init__(self) -> None:
         self.violations: list[str] = []
         self.transcripts: dict[str, Transcript] = {}
+        self.shows_forms = False
         self._requests: dict[str, tuple[str, str | None]] = {}
         self._answered: set[str] = set()
         self._asked: dict[str, tuple[str, Json]] = {}
@@ -49,6 +50,9 @@ class Observer:
 
     def sent_request(self, ident: object, method: str, params: Json) -> None:
         """The client sent a request."""
+        if method == "initialize":
+            elicitation = (params.get("clientCapabilities") or {}).get("elicitation") or {}
+            self.shows_forms = elicitation.get("form") is not None
         session = params.get("sessionId")
         self._requests[json.dumps(ident)] = (method, session if isinstance(session, str) else None)
         if method == "session/load" and isinstance(session, str):
@@ -57,7 +61,11 @@ class Observer:
     def sent_answer(self, ident: object, message: Json) -> None:
         """The client answered a request of the agent."""
         _, params = self._asked.get(json.dumps(ident), ("", {}))
-        outcome = (message.get("result") or {}).get("outcome") or {}
+        result = message.get("result") or {}
+        if "requestedSchema" in params:
+            self._ask_ended(ident, result.get("action"))
+            return
+        outcome = result.get("outcome") or {}
         option = outcome.get("optionId")
         kinds = [o.get("kind") for o in params.get("options", ()) if o.get("optionId") == option]
         self._ask_ended(ident, (kinds or [outcome.get("outcome")])[0])
@@ -66,6 +74,9 @@ class Observer:
         asked = self._asked.pop(json.dumps(ident), None)
         if asked is not None:
             session, params = asked
+            if "requestedSchema" in params:
+                self.transcript(session).forms.append({"params": params, "answer": answer})
+                return
             tool = (params.get("toolCall") or {}).get("toolCallId")
             self.transcript(session).asks.append({"toolCallId": tool, "answer": answer})
 
@@ -117,11 +128,11 @@ class Observer:
         if self.prompts_open(session):
             return
         for ident, tool in transcript.tools.items():
-            if tool.get("status", "pending") in OPEN:
+            if tool.get("status", "pending") in OPEN and not _is_ambient(tool):
                 self._breach(f"tool {ident} is still {tool.get('status')} after the answer")
         for asked, _ in self._asked.values():
             if asked == session:
-                self._breach("a permission is still asked for after the answer")
+                self._breach("the user is still asked after the answer")
 
     def _ask(self, message: Json) -> None:
         params = message.get("params") or {}
@@ -129,12 +140,16 @@ class Observer:
         key = json.dumps(message["id"])
         if key in self._asked:
             self._breach(f"the id {key} of an open request was used again")
-        if message["method"] != "session/request_permission":
+        if message["method"] not in ("session/request_permission", "elicitation/create"):
             self._breach(f"unknown request {message['method']}")
             return
         self._asked[key] = (session, params)
         if not self.prompts_open(session):
-            self._breach("a permission was asked for outside of a turn")
+            self._breach("the user was asked outside of a turn")
+        if message["method"] == "elicitation/create":
+            if not self.shows_forms:
+                self._breach("a form was sent to a client that shows none")
+            return
         kinds = {option.get("kind") for option in params.get("options", ())}
         if not {"allow_once", "reject_once"} <= kinds:
             self._breach(f"permission options are only {sorted(map(str, kinds))}")
@@ -157,7 +172,7 @@ class Observer:
         if kind not in AMBIENT:
             if kind not in TURN:
                 self._breach(f"unknown update {kind}")
-            elif not self._active(session):
+            elif not self._active(session) and not _is_ambient(update):
                 self._breach(f"{kind} of {session} outside of a turn")
         if kind in TEXT_KINDS:
             self._check_text(kind, update)
@@ -194,6 +209,12 @@ class Observer:
 def _is_replay(update: Json) -> bool:
     told = (update.get("_meta") or {}).get("opencode-acp") or {}
     return bool(told.get("origin") == "replay")
+
+
+def _is_ambient(update: Json) -> bool:
+    """Whether the agent marks it as work that the client did not prompt, which has no turn."""
+    meta = (update.get("_meta") or {}).get("opencode-acp") or {}
+    return bool(meta.get("origin") == "ambient")
 
 
 def _no_constant(name: str) -> object:

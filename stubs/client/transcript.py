@@ -21,6 +21,8 @@ class Transcript:
     """Last state of each tool call by toolCallId: later fields replace earlier ones."""
     asks: list[Json] = field(default_factory=list)
     """`{"toolCallId", "answer"}`; the answer is an option's kind, `cancelled` or `withdrawn`."""
+    forms: list[Json] = field(default_factory=list)
+    """`{"params", "answer"}`; the answer is `accept`, `decline`, `cancel` or `withdrawn`."""
     outcomes: list[str] = field(default_factory=list)
     """The stop reason, or `error CODE`, of each prompt in the order of the answers."""
     notices: list[Json] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Forms: the questions of a tool, which stay readable after they are settled."""
+"""Forms: the questions of tools and front ends, which stay readable after they are settled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Form:
 
     body: Json
     session: Session
-    answer: asyncio.Future[Json] = field(repr=False)
+    answer: asyncio.Future[Json] | None = field(default=None, repr=False)
     state: Json = field(default_factory=lambda: {"status": "pending"})
 
     @property
@@ -30,6 +30,10 @@ class Form:
 
 
 Settled = Literal["done", "missing", "settled"]
+
+
+class FormCancelledError(Exception):
+    """The form was dismissed."""
 
 
 class Forms:
@@ -46,25 +50,44 @@ class Forms:
         Raises DeclinedError when the form is cancelled. An interrupt cancels it with an event.
         """
         fields = [_field(number, question) for number, question in enumerate(questions)]
+        metadata = {"kind": "question", "tool": tool}
+        try:
+            answer = await self.wait(session, "Questions", fields, metadata)
+        except FormCancelledError as error:
+            raise DeclinedError("The user dismissed this question") from error
+        return [_chosen(answer.get(field["key"])) for field in fields]
+
+    async def wait(self, session: Session, title: str, fields: list[Json], metadata: Json) -> Json:
+        """Show a form and wait for its answer.
+
+        Raises FormCancelledError when it is dismissed. An interrupt cancels it with an event.
+        """
+        form = self.make(session, title, fields, metadata)
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        form.answer = answer
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if form.pending and form.body["id"] in self.forms:
+                self._cancel(form)
+            raise
+
+    def make(
+        self, session: Session, title: str, fields: list[Json], metadata: Json | None = None
+    ) -> Form:
+        """A form that nobody waits for."""
         body: Json = {
             "id": self._ids.make("frm"),
             "sessionID": session.id,
-            "title": "Questions",
-            "metadata": {"kind": "question", "tool": tool},
+            "title": title,
+            **({} if metadata is None else {"metadata": metadata}),
             "fields": fields,
         }
-        form = Form(body, session, asyncio.get_running_loop().create_future())
-        self.forms[body["id"]] = form
+        form = self.forms[body["id"]] = Form(body, session)
         if len(self.forms) > MAX_FORMS:
             del self.forms[next(iter(self.forms))]
         self._journal.plain("form.created", {"form": body}, session.directory)
-        try:
-            answer = await form.answer
-        except asyncio.CancelledError:
-            if form.pending and body["id"] in self.forms:
-                self._cancel(form)
-            raise
-        return [_chosen(answer.get(field["key"])) for field in fields]
+        return form
 
     def find(self, session_id: str, form_id: str) -> Form | None:
         """The form of that session, settled or not."""
@@ -89,16 +112,18 @@ class Forms:
         form.state = {"status": "answered", "answer": answer}
         data = {"id": form_id, "sessionID": session_id, "answer": answer}
         self._journal.plain("form.replied", data, form.session.directory)
-        form.answer.set_result(answer)
+        if form.answer is not None and not form.answer.done():
+            form.answer.set_result(answer)
         return "done"
 
     def cancel(self, session_id: str, form_id: str) -> Settled:
-        """Dismiss a form: its turn ends."""
+        """Dismiss a form: a tool that asked it fails, and the turn of a question ends."""
         form = self.find(session_id, form_id)
         if form is None or not form.pending:
             return "missing" if form is None else "settled"
         self._cancel(form)
-        form.answer.set_exception(DeclinedError("The user dismissed this question"))
+        if form.answer is not None and not form.answer.done():
+            form.answer.set_exception(FormCancelledError())
         return "done"
 
     def clear(self) -> None:

@@ -14,7 +14,6 @@ from stubs.server import routes_ask as ask
 from stubs.server import routes_catalog as catalog
 from stubs.server import routes_import as imports
 from stubs.server import routes_mcp as mcp
-from stubs.server import routes_mcp as mcp
 from stubs.server import routes_prompt as prompts
 from stubs.server import routes_session as sessions
 from stubs.server.faults import Rule
@@ -161,6 +160,7 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ("DELETE", "/api/permission/saved/{id}", ask.forget, "permission.saved.remove"),
     ("GET", "/api/form", ask.location_forms, "form.list"),
     ("GET", "/api/session/{sessionID}/form", ask.forms, "session.form.list"),
+    ("POST", "/api/session/{sessionID}/form", ask.form_make, "session.form.create"),
     ("GET", "/api/session/{sessionID}/form/{formID}", ask.form, "session.form.get"),
     ("DELETE", "/api/session/{sessionID}/form/{formID}", ask.form_cancel, "session.form.cancel"),
     (

@@ -6,6 +6,7 @@ from typing import NoReturn, cast
 
 from aiohttp import web
 
+from stubs.server.answers import fault_of_answer, fault_of_fields
 from stubs.server.forms import Settled
 from stubs.server.permissions import DECISIONS, Decision
 from stubs.server.replies import (
@@ -89,16 +90,35 @@ async def form(request: web.Request) -> web.Response:
     return data({**found.body, "state": found.state})
 
 
+async def form_make(request: web.Request) -> web.Response:
+    """POST form {title, fields, metadata?}: a form that a front end asks."""
+    session = session_of(request)
+    body = await body_of(request)
+    title, fields = need(body, "title"), need(body, "fields", list)
+    if not fields:
+        invalid('Missing key\n  at ["fields"][0]', kind="Payload")
+    fault = fault_of_fields(fields)
+    if fault is not None:
+        invalid(fault, field="fields")
+    made = host_of(request).forms.make(session, title, fields, body.get("metadata"))
+    return data(made.body)
+
+
 async def form_reply(request: web.Request) -> web.Response:
-    """POST form/{formID}/reply {answer}."""
+    """POST form/{formID}/reply {answer}: a wrong one is refused, and the form stays open."""
     session, form_id = session_of(request), request.match_info["formID"]
     answer = need(await body_of(request), "answer", dict)
+    found = host_of(request).forms.find(session.id, form_id)
+    if found is not None and found.pending:
+        fault = fault_of_answer(found.body["fields"], answer)
+        if fault is not None:
+            refuse(400, "FormInvalidAnswerError", id=form_id, message=fault)
     settled = host_of(request).forms.reply(session.id, form_id, answer)
     return _settled(settled, form_id)
 
 
 async def form_cancel(request: web.Request) -> web.Response:
-    """DELETE form/{formID}: dismissed, its turn ends."""
+    """DELETE form/{formID}: dismissed; a question's turn ends."""
     session, form_id = session_of(request), request.match_info["formID"]
     return _settled(host_of(request).forms.cancel(session.id, form_id), form_id)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stubs.server import shell, workspace
-from stubs.server.forms import Forms
+from stubs.server.forms import FormCancelledError, Forms
 from stubs.server.journal import Journal
 from stubs.server.mcp import McpError, McpHost, Server
 from stubs.server.permissions import Permissions, RefusedError, Wanted, is_removed
@@ -258,6 +258,27 @@ async def _question(shop: Shop, call: Call) -> Result:
     return Result((text,), {"answers": answers, "truncated": False})
 
 
+async def _websearch(shop: Shop, call: Call) -> Result:
+    """Nobody chose a provider, and this stub has none to search with."""
+    field = {
+        "key": "choice",
+        "description": "Allow OpenCode to search the web for up-to-date information?",
+        "type": "string",
+        "required": True,
+        "custom": False,
+        "options": [
+            {"value": "allow", "label": "Allow search via Exa"},
+            {"value": "disable", "label": "Disable web search"},
+        ],
+    }
+    metadata = {"kind": "websearch.provider"}
+    try:
+        await shop.forms.wait(call.session, "Web Search", [field], metadata)
+    except FormCancelledError as error:
+        raise ToolError("Web search cancelled", "unknown") from error
+    raise ToolError(f"Unable to search the web for {call.text('query')}")
+
+
 async def _subagent(shop: Shop, call: Call) -> Result:
     return await shop.subagent(call)
 
@@ -279,5 +300,6 @@ TOOLS: Final[dict[str, Entry]] = {
     "glob": Entry(_glob, "glob", ("pattern",)),
     "grep": Entry(_grep, "grep", ("pattern",)),
     "question": Entry(_question, "question", ("questions",)),
+    "websearch": Entry(_websearch, "websearch", ("query",)),
     "subagent": Entry(_subagent, "subagent", ("agent", "description", "prompt")),
 }

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
 from adapter.core.session import SessionCore
+from adapter.limits import DEFAULTS, Limits
 from contract import events as ev
 from contract.reads import AnyRow, parse_row
 
@@ -43,24 +44,32 @@ def text_row(row_id: str, text: str = "", finish: str | None = None, **fields: A
 
 @dataclass
 class Transcript:
-    """What a client ends up with: texts by (message, kind), last tool states, asks, outcomes."""
+    """What a client ends up with: texts by (message, kind), last tool states, asks, outcomes.
+
+    `beside` is the same of what is no turn's own: a gap may leave holes there.
+    """
 
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
     tools: dict[tuple[str, str], v.ToolStatus] = field(default_factory=dict)
     asks: set[str] = field(default_factory=set)
     outcomes: dict[str, v.Outcome] = field(default_factory=dict)
+    beside: Transcript | None = field(default=None, compare=False)
 
 
 class Drive:
     """One `SessionCore` and everything that came out of it."""
 
     def __init__(
-        self, pid: int = 1, session: str = SESSION, offsets: OffsetTable | None = None
+        self,
+        pid: int = 1,
+        session: str = SESSION,
+        offsets: OffsetTable | None = None,
+        limits: Limits = DEFAULTS,
     ) -> None:
         self.session = session
         self.offsets = OffsetTable() if offsets is None else offsets
         self._alone = offsets is None
-        self.core = SessionCore(session, self.offsets, pid=pid)
+        self.core = SessionCore(session, self.offsets, pid=pid, limits=limits)
         self.said: list[v.Output] = []
         self.timers: dict[str, str] = {}
         self.seen = Transcript()
@@ -88,7 +97,19 @@ class Drive:
     def _take(self, output: v.Output) -> None:
         seen = self.seen
         match output:
-            case v.Chunk() | v.Tool() | v.Usage() | v.Notice() | v.AskClient():
+            case v.Prompted() | v.Chunk(origin=v.OfRun()) | v.Tool(origin=v.OfRun()):
+                seen = Transcript()
+            case v.Chunk(origin=v.OfChild()) | v.Tool(origin=v.OfChild()):
+                self.seen.beside = seen = self.seen.beside or Transcript()
+            case _:
+                pass
+        match output:
+            case v.Prompted() | v.Chunk(origin=v.OfRun()) | v.Tool(origin=v.OfRun()):
+                pass
+            case v.ShowForm():
+                assert output.owner in self._owners, f"an update after the end: {output}"
+                seen.asks.add(output.form.id)
+            case v.Chunk() | v.Tool() | v.Progress() | v.Usage() | v.Notice() | v.AskClient():
                 assert output.owner in self._owners, f"an update after the end: {output}"
                 match output:
                     case v.Chunk(_, message_id, kind, text):

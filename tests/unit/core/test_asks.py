@@ -1,12 +1,14 @@
-"""Permissions and forms: who is asked, what is held, and what becomes of those that nobody owns."""
+"""Permissions: who is asked, what is held, and what becomes of those that nobody owns."""
 
 from __future__ import annotations
 
+import pytest
+
 from adapter.core import values as v
 from adapter.core.asks import ACTIVE_PATIENCE
-from adapter.core.state import OPEN_ASKS_BOUND, TURN_ASKS_BOUND
 from adapter.core.values import Stop
-from contract.shapes import Form, PermissionAsk
+from adapter.limits import DEFAULTS
+from contract.shapes import PermissionAsk
 from tests.support.drive import Drive, ask_data, event, of, row, text_row
 
 A, B = "msg_acp_a", "msg_acp_b"
@@ -115,6 +117,37 @@ def test_nobody_is_asked_for_a_turn_that_is_being_stopped() -> None:
     assert drive.ask("per_1", "msg_1") == []
 
 
+# --- what stops a turn ----------------------------------------------------------------------
+
+
+def stops(drive: Drive) -> list[v.Output]:
+    """The requests that follow a cancel."""
+    return [one for one in drive.step(v.Cancel(1)) if isinstance(one, v.Interrupt | v.Reply)]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_beside_a_tool_that_runs_a_rejection_would_stop_nothing_for_as_long(answered: bool) -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.tool("msg_1", "call_1")
+    drive.tool("msg_1", "call_2")
+    drive.ask("per_2", "msg_1", "call_2")
+    if answered:
+        drive.ask("per_1", "msg_1", "call_1")
+        drive.step(v.Answered("per_1", "once"))
+    assert stops(drive) == [v.Interrupt(A)]
+
+
+def test_a_tool_that_is_over_is_no_reason_to_interrupt() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.tool("msg_1", "call_1")
+    drive.tool("msg_1", "call_2")
+    drive.ask("per_2", "msg_1", "call_2")
+    drive.tool_over("msg_1", "call_1")
+    assert stops(drive) == [v.Reply("ses_1", "per_2", "reject", go_on=False)]
+
+
 # --- without a turn of ours -----------------------------------------------------------------
 
 
@@ -220,15 +253,15 @@ def test_a_session_that_is_not_followed_is_not_ours() -> None:
 
 def test_more_asks_than_a_client_can_be_shown_are_declined_in_their_turn() -> None:
     drive = Drive()
-    running(drive, *(f"per_{n}" for n in range(OPEN_ASKS_BOUND + 3)))
-    assert len(of(drive.said, v.AskClient)) == OPEN_ASKS_BOUND
+    running(drive, *(f"per_{n}" for n in range(DEFAULTS.open_asks + 3)))
+    assert len(of(drive.said, v.AskClient)) == DEFAULTS.open_asks
     assert of(drive.said, v.Reply) == []
 
 
 def test_no_ask_of_a_turn_is_remembered_past_the_bound() -> None:
     drive = Drive()
-    running(drive, *(f"per_{n}" for n in range(TURN_ASKS_BOUND + 40)))
-    assert drive.core.tables()["asks"] == TURN_ASKS_BOUND
+    running(drive, *(f"per_{n}" for n in range(DEFAULTS.turn_asks + 40)))
+    assert drive.core.tables()["asks"] == DEFAULTS.turn_asks
     assert len(of(drive.said, v.Reply)) == 40
 
 
@@ -295,31 +328,6 @@ def test_an_ask_of_the_snapshot_that_the_buffer_settles_is_not_shown() -> None:
         *ROWS, active=True, asks=(shape("per_1"),), buffer=[event("permission.replied", replied)]
     )
     assert of(drive.said, v.AskClient) == []
-
-
-# --- forms ----------------------------------------------------------------------------------
-
-
-def form_created(session: str = "ses_1") -> v.Heard:
-    return v.Heard(event("form.created", {"form": {"id": "frm_1", "sessionID": session}}))
-
-
-def test_a_form_of_a_running_turn_is_answered_with_nothing_and_told() -> None:
-    drive = Drive()
-    assert drive.step(form_created()) == []
-    drive.run(A)
-    out = drive.step(form_created())
-    assert of(out, v.AnswerForm) == [v.AnswerForm("ses_1", "frm_1")]
-    assert drive.notices() == ["form"]
-
-
-def test_a_form_that_the_buffer_speaks_of_is_answered_once() -> None:
-    drive = Drive()
-    drive.run(A)
-    drive.gap()
-    form = Form(id="frm_1", session_id="ses_1")
-    drive.snapshot(*ROWS, active=True, forms=(form,), buffer=[form_created().event])
-    assert len(of(drive.said, v.AnswerForm)) == 1
 
 
 def test_an_ask_that_was_heard_before_its_turn_was_known_is_shown_once_it_is() -> None:

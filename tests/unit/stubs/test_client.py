@@ -43,6 +43,11 @@ class Wire:
         params = {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}
         self.raw(id="a", method="session/request_permission", params=params)
 
+    def form(self) -> None:
+        schema = {"type": "object", "properties": {}}
+        params = {"mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema}
+        self.raw(id="f", method="elicitation/create", params=params)
+
 
 @pytest.fixture
 def wire() -> Wire:
@@ -71,6 +76,17 @@ def test_a_clean_turn_has_no_violation(wire: Wire) -> None:
         latest={"session_info_update": {"sessionUpdate": "session_info_update", "title": "x"}},
     )
     assert transcript.text() == "abc"
+
+
+def test_a_form_and_its_answer_are_in_the_transcript(wire: Wire) -> None:
+    can: dict[str, Any] = {"elicitation": {"form": {}}}
+    wire.observer.sent_request(0, "initialize", {"clientCapabilities": can})
+    wire.form()
+    wire.observer.sent_answer("f", {"result": {"action": "accept", "content": {}}})
+    wire.form()
+    wire.raw(method="$/cancel_request", params={"requestId": "f"})
+    assert wire.observer.violations == []
+    assert [one["answer"] for one in wire.observer.transcript("s").forms] == ["accept", "withdrawn"]
 
 
 def late(wire: Wire) -> None:
@@ -122,8 +138,9 @@ BREACHES: dict[str, Callable[[Wire], object]] = {
     "from completed to in_progress": tool_after_its_end,
     "still in_progress": tool_left_open,
     "announced twice": announced_twice,
-    "asked for outside": ask_after_the_turn,
-    "still asked for": ask_left_open,
+    "asked outside": ask_after_the_turn,
+    "still asked": ask_left_open,
+    "shows none": lambda wire: wire.form(),
     "options are only": lambda wire: wire.ask(OPTIONS[:1]),
     "unknown request": lambda wire: wire.raw(id=5, method="fs/read_text_file", params={}),
     "unknown notification": lambda wire: wire.raw(method="hello", params={}),
