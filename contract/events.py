@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from contract.calls import CallMarks
 from contract.shapes import (
@@ -22,6 +22,9 @@ from contract.shapes import (
     Tokens,
     ToolContent,
 )
+
+# Characters of a prompt's text that are kept from its echo.
+PROMPT_CHARS: Final = 64 * 1024
 
 
 class Event(BaseModel):
@@ -47,6 +50,7 @@ class PartEvent(MessageEvent):
 class SessionCreated(Event):
     type: ClassVar[str] = "session.created"
     parent_id: Annotated[str | None, Field(alias="parentID")] = None
+    title: str = ""
 
 
 class SessionDeleted(Event):
@@ -68,11 +72,21 @@ class ModelSelected(Event):
     model: ModelRef
 
 
+def _beginning(text: object) -> object:
+    return text[:PROMPT_CHARS] if isinstance(text, str) else text
+
+
+class InboxPayload(CallMarks):
+    """The text is read as far as it is shown: it may have many megabytes."""
+
+    text: Annotated[str, BeforeValidator(_beginning)] = ""
+
+
 class InboxEnqueuedItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     type: str
     delivery: str | None = None
-    payload: CallMarks = Field(default_factory=CallMarks)
+    payload: InboxPayload = Field(default_factory=InboxPayload)
 
 
 class InboxEnqueued(Event):

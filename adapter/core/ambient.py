@@ -87,9 +87,11 @@ def _delivered(state: SessionState, inbox_id: str) -> list[Output]:
 def _shown(state: SessionState, spectator: Spectator, event: ev.MessageEvent) -> list[Output]:
     if _owner(state, event.message_id) == spectator.owner:
         return []
-    doubtful = state.gap or state.ambience.replaying or _may_own(state, spectator.owner)
-    shown = spectator.hear(event, doubtful=doubtful)
-    return [] if state.gap else [*shown]
+    if state.gap:
+        spectator.miss(event.message_id)
+        return []
+    doubtful = state.ambience.replaying or _may_own(state, spectator.owner)
+    return [*spectator.hear(event, doubtful=doubtful)]
 
 
 def _owner(state: SessionState, message_id: str) -> int | None:

@@ -112,9 +112,7 @@ class SessionCore:
     def unnamed_ids(self) -> frozenset[str]:
         """Commands that the server has, of which neither an item nor a child is known."""
         turns = self._state.turns.values()
-        return frozenset(
-            one.id for one in turns if one.phase is Phase.CALLED and one.child is None
-        )
+        return frozenset(one.id for one in turns if one.phase is Phase.CALLED and one.child is None)
 
     def turn_of(self, owner: int) -> Turn | None:
         """The turn that the connection has in flight here."""
@@ -131,8 +129,9 @@ class SessionCore:
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing is in flight here: no turn, no ask, no stop that is owed."""
-        return not (self._state.turns or self._state.asks or self.owes_a_stop)
+        """Whether nothing is in flight here, and nobody watches: no turn, no ask, no stop."""
+        state = self._state
+        return not (state.turns or state.asks or state.ambience or self.owes_a_stop)
 
     @property
     def evicted_runs(self) -> int:

@@ -70,6 +70,11 @@ class Spectator:
         run_id = self._run_of(message_id)
         return self._run(run_id).hear(self.owner, event, OfRun(run_id))
 
+    def miss(self, message_id: str) -> None:
+        """An event that is not shown; nor is its message, if this is the first of it."""
+        if message_id not in self._messages:
+            self.hide(message_id)
+
     def hide(self, message_id: str) -> None:
         """Show nothing of this message from now on."""
         _remember(self._hidden, message_id, HIDDEN_BOUND)

@@ -85,11 +85,12 @@ class Stage:
         password: str | None = None,
         *,
         impatient: bool = False,
+        capabilities: Json | None = None,
     ) -> CheckedClient:
         """An adapter process of its own, initialized; with short deadlines if `impatient`."""
         argv = (impatient_argv if impatient else agent_argv)(url or self.backend.url)
         env = agent_env(self.backend.password if password is None else password)
-        return await self._stack.enter_async_context(checked_agent(argv, env, policy))
+        return await self._stack.enter_async_context(checked_agent(argv, env, policy, capabilities))
 
     async def proxy(self) -> Proxy:
         """A way to the server that can be broken."""
@@ -128,6 +129,15 @@ class FrontEnd:
         """The newest rows of a type, oldest first."""
         rows = await self.get(f"session/{session}/message", limit=200, order="asc")
         return [row for row in rows if row["type"] == kind]
+
+    async def until_rows(self, session: str, kind: str, count: int) -> list[Json]:
+        """Wait until there are so many rows of a type."""
+
+        async def there() -> list[Json] | None:
+            found = await self.rows(session, kind)
+            return found if len(found) >= count else None
+
+        return await until(f"{count} rows {kind}", there)
 
     async def until_idle(self, session: str) -> None:
         async def idle() -> bool:

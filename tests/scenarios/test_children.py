@@ -9,6 +9,9 @@ import pytest
 from stubs.client import choose
 from tests.scenarios.stage import (
     ASKS,
+    TEXT,
+    THOUGHT,
+    Json,
     Stage,
     prompting,
     saw_ask,
@@ -17,15 +20,38 @@ from tests.scenarios.stage import (
     unanswered,
     words,
 )
+from tests.support.checked import CheckedClient
+
+WANTS_CHILDREN = {"_meta": {"opencode-acp": {"childUpdates": True}}}
 
 
-def child(script: str) -> str:
+def child(script: str, **more: object) -> str:
     """The action of a sub-agent with a script of its own, at any depth.
 
     Its marks are written as escapes: the script around it ends at the first mark.
     """
-    given = {"agent": "general", "description": "a child", "prompt": f"@@{script}@@"}
+    given: Json = {"agent": "general", "description": "a child", "prompt": f"@@{script}@@"}
+    given |= more
     return "tool subagent " + json.dumps(given).replace("@@", r"\u0040@")
+
+
+def lines(agent: CheckedClient) -> list[list[str]]:
+    """The lines of sub-agents, each time that they were told."""
+    bare = {"sessionUpdate", "toolCallId", "content"}
+    told = [update for update in updates_of(agent) if set(update) == bare]
+    return [update["content"][0]["content"]["text"].splitlines() for update in told]
+
+
+def updates_of(agent: CheckedClient) -> list[Json]:
+    """Every update of a session, in order."""
+    lines = [line.message for line in agent.updates]
+    return [line["params"]["update"] for line in lines if line.get("method") == "session/update"]
+
+
+def marked(agent: CheckedClient) -> list[tuple[Json, Json]]:
+    """Every update with what its `_meta` says of ours."""
+    found = [(one, (one.get("_meta") or {}).get("opencode-acp")) for one in updates_of(agent)]
+    return [(one, meta) for one, meta in found if meta]
 
 
 async def test_a_child_reports_to_its_parent(stage: Stage) -> None:
@@ -63,6 +89,106 @@ async def test_the_permission_of_a_grandchild_too(stage: Stage) -> None:
     assert result["stopReason"] == "end_turn"
     assert [ask["answer"] for ask in script.asks] == ["allow_once"]
     assert script.text() == words(1)
+
+
+async def test_the_ask_of_a_child_says_which_child_asks(stage: Stage) -> None:
+    agent = await stage.agent()
+    session = await agent.new_session(stage.project(ASKS))
+    await agent.prompt(session, f"@@{child(shell('echo hi') + ' || text 2')} || text 1@@")
+    assert (await saw_ask(agent))["toolCall"]["title"] == "a child: echo hi"
+
+
+async def test_the_tools_of_a_child_are_lines_of_its_call(stage: Stage) -> None:
+    agent = await stage.agent()
+    session = await agent.new_session(stage.project())
+    inner = f"{shell('echo hi')} || {shell('echo ho')} || text 3"
+    await agent.prompt(session, f"@@{child(inner)} || text 2@@")
+    assert lines(agent) == [
+        ["- shell: echo hi (running)"],
+        ["- shell: echo hi (done)"],
+        ["- shell: echo hi (done)", "- shell: echo ho (running)"],
+        ["- shell: echo hi (done)", "- shell: echo ho (done)"],
+    ]
+    # Nothing else of the child, and the call ends with its own result.
+    script = agent.transcript(session)
+    (tool,) = script.tools.values()
+    assert words(3).strip() in tool["content"][0]["content"]["text"]
+    assert script.text() == words(2)
+
+
+async def test_the_tools_of_a_grandchild_are_lines_of_the_call_of_the_root(stage: Stage) -> None:
+    agent = await stage.agent()
+    project = stage.project({"subagent": "allow"}, experimental={"subagent_depth": 2})
+    session = await agent.new_session(project)
+    inner = child(f"{child(shell('echo hi') + ' || text 2')} || text 3")
+    await agent.prompt(session, f"@@{inner} || text 1@@")
+    assert lines(agent)[-1] == ["- subagent: a child (done)", "  - shell: echo hi (done)"]
+    assert next(iter(agent.transcript(session).tools.values()))["status"] == "completed"
+
+
+async def test_a_client_that_wants_them_gets_the_updates_of_children(stage: Stage) -> None:
+    agent = await stage.agent(capabilities=WANTS_CHILDREN)
+    front = await stage.front_end()
+    project = stage.project({"subagent": "allow"}, experimental={"subagent_depth": 2})
+    session = await agent.new_session(project)
+    inner = child(f"{child('think 2 && text 2')} || text 3")
+    await agent.prompt(session, f"@@{inner} || text 1@@")
+    (kid,) = await front.get("session", parentID=session)
+    (grandkid,) = await front.get("session", parentID=kid["id"])
+    told = [(u["sessionUpdate"], meta["child"]) for u, meta in marked(agent) if "child" in meta]
+    root_call, kid_call = agent.transcript(session).tools
+    of_kid = {"sessionId": kid["id"], "parentSessionId": session, "toolCallId": root_call}
+    of_grandkid = {
+        "sessionId": grandkid["id"],
+        "parentSessionId": kid["id"],
+        "toolCallId": kid_call,
+    }
+    assert {kind for kind, whose in told if whose == of_grandkid} == {TEXT, THOUGHT}
+    assert {kind for kind, whose in told if whose == of_kid} == {
+        "tool_call",
+        "tool_call_update",
+        TEXT,
+    }
+    assert len(told) == len([1 for _, whose in told if whose in (of_kid, of_grandkid)])
+    texts = agent.transcript(session).texts.values()
+    assert [text for text in texts if text.startswith("w")] == [words(2), words(3), words(1)]
+
+
+async def test_the_answer_of_a_child_in_the_background_is_no_part_of_the_next_turn(
+    stage: Stage,
+) -> None:
+    agent = await stage.agent(capabilities=WANTS_CHILDREN)
+    front = await stage.front_end()
+    session = await agent.new_session(stage.project())
+    inner = child("text 4 100", background=True)
+    result = await agent.prompt(session, f"@@{inner} || text 1@@")
+    assert result["stopReason"] == "end_turn"
+    async with prompting(agent, session, "@@text 9@@") as prompt:
+        assert (await prompt)["stopReason"] == "end_turn"
+    await front.until_rows(session, "synthetic", 1)
+    await front.until_idle(session)
+    assert (await agent.prompt(session, "@@text 6@@"))["stopReason"] == "end_turn"
+    own = [text for text in agent.transcript(session).texts.values()]
+    assert own == [words(1), words(9), words(6)]
+
+
+async def test_a_child_in_the_background_that_asks_without_a_turn_is_refused_in_the_end(
+    stage: Stage,
+) -> None:
+    """Rule 16: nobody of ours is asked; other front ends have their time; then it goes on."""
+    agent, front = await stage.agent(impatient=True), await stage.front_end()
+    session = await agent.new_session(stage.project(ASKS))
+    inner = child(f"wait 500 && {shell('echo hi')} || text 2", background=True)
+    await agent.prompt(session, f"@@{inner} || text 1@@")
+    (kid,) = await front.get("session", parentID=session)
+    await front.until_ask(kid["id"])
+    await front.until_rows(session, "synthetic", 1)
+    await front.until_idle(session)
+    script = agent.transcript(session)
+    assert script.asks == []
+    assert script.text() == words(1)
+    (answer,) = [row for row in await front.rows(kid["id"], "assistant") if row["finish"] == "stop"]
+    assert answer["content"][0]["text"] == words(2)
 
 
 async def test_a_cancel_reaches_the_child(stage: Stage) -> None:

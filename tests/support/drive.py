@@ -80,6 +80,9 @@ class Drive:
         if isinstance(given, v.Submit):
             self._owners[given.owner] = given.turn_id
             self._submitted.add(given.turn_id)
+        if isinstance(given, v.Reloading):
+            # The rows hold nothing of children: their client begins with nothing of them.
+            self.seen.beside = None
         if isinstance(given, v.Fired):
             self.timers.pop(given.timer, None)
         out = self.core.step(given)

@@ -19,7 +19,7 @@ from adapter.engine.owed import Shown
 from adapter.engine.replay import Replay
 from adapter.engine.sessions import Open
 from contract.errors import AcpError, Code
-from contract.reads import AnyRow
+from contract.reads import AnyRow, AssistantRow
 
 CUT = "replay_cut"
 
@@ -78,6 +78,7 @@ class Loading:
         history = server.history(hub.session_id, self.desk.engine.settings.replay_messages)
         turn = hub.core.turn_of(one.owner)
         own: list[AnyRow] = []
+        last: AnyRow | None = None
         first = True
         async for page in history.pages():
             self._check(one)
@@ -85,13 +86,14 @@ class Loading:
                 self.send(hub.session_id, replay.notice(CUT, _cut(history.bound)))
             first = False
             for row in page:
+                last = row
                 if turn is not None and (own or row.id == turn.id):
                     own.append(row)
                 for update in replay.updates(row):
                     self.send(hub.session_id, update)
             await self.relaxed()
             self._check(one)
-        hub.step(v.Replayed(one.owner, tuple(own)))
+        hub.step(v.Replayed(one.owner, tuple(own), _unfinished(last)))
 
     def _check(self, one: Open) -> None:
         """AcpError -32603 if the session was closed or loaded anew meanwhile."""
@@ -99,6 +101,13 @@ class Loading:
             raise AcpError(
                 Code.INTERNAL, "The load was given up: the session was closed or opened anew."
             )
+
+
+def _unfinished(row: AnyRow | None) -> AssistantRow | None:
+    """The row if it is an answer whose end is still to come."""
+    if isinstance(row, AssistantRow) and row.finish is None and row.error is None:
+        return row
+    return None
 
 
 def _cut(bound: int) -> str:

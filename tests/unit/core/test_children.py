@@ -186,6 +186,17 @@ def test_a_call_that_names_somebody_elses_session_makes_no_child() -> None:
     assert family.tool("call_1", session="ses_x") == []
 
 
+def test_a_call_that_names_the_child_of_another_makes_no_child() -> None:
+    family = Family()
+    family.made(GRANDCHILD, CHILD)
+    family.made("ses_sibling", SESSION)
+    family.drive.tool(ROOT, "call_other", "subagent")
+    family.link(SESSION, ROOT, "call_other", GRANDCHILD)
+    family.link(CHILD, "msg_c", "call_1", "ses_sibling")
+    assert family.tool("call_1", session=GRANDCHILD, message="msg_g") == []
+    assert family.tool("call_1", session="ses_sibling", message="msg_s") == []
+
+
 def test_a_child_in_the_background_says_nothing_more() -> None:
     family = Family()
     family.drive.tool_over(ROOT, "call_sub")
@@ -238,6 +249,19 @@ def test_whoever_takes_the_answer_over_sees_the_child_from_there_on() -> None:
     assert (chunk.owner, chunk.text, chunk.start) == (2, "abc", 0)
     (tool,) = of(family.done("call_1"), v.Tool)
     assert (tool.owner, tool.first) == (2, True)
+
+
+def test_a_client_that_loads_in_its_turn_gets_the_child_anew() -> None:
+    family = Family()
+    family.text("started")
+    family.text("delta", delta="ab")
+    family.tool("call_1")
+    family.drive.step(v.Reloading(1))
+    assert family.text("delta", delta="c") == ""
+    assert family.text("ended", text="abc") == "abc"
+    at = {"assistantMessageID": "msg_c", "id": "call_1"}
+    told = of(family.hear(CHILD, "tool.progress", **at, metadata={"n": 1}), v.Tool)
+    assert [tool.first for tool in told] == [True]
 
 
 def test_an_ask_of_a_child_tells_its_title_and_its_call() -> None:
