@@ -126,6 +126,24 @@ async def test_a_conversation_is_loaded_by_another_process(backend: Backend) -> 
         assert host.of("user_message_chunk") == []
 
 
+async def test_a_fork_is_listed_beside_its_origin_and_goes_its_own_way(backend: Backend) -> None:
+    project = backend.project()
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        await agent.prompt(session.session_id, [acp.text_block("@@text 2@@")])
+        fork = await agent.fork_session(session.session_id, str(project))
+        listed = await agent.list_sessions(cwd=str(project))
+        assert {one.session_id for one in listed.sessions} == {session.session_id, fork.session_id}
+        assert {one.cwd for one in listed.sessions} == {str(project)}
+        host.updates.clear()
+        await agent.prompt(fork.session_id, [acp.text_block("@@text 5@@")])
+        assert host.text() == words(5)
+        host.updates.clear()
+        await agent.load_session(str(project), session.session_id)
+        await host.saw_text(words(2))
+        assert host.text() == words(2)
+
+
 async def test_a_session_that_was_closed_is_resumed_by_another_process(backend: Backend) -> None:
     project = backend.project()
     async with connected(backend) as (agent, host):

@@ -26,6 +26,11 @@ def text(updates: list[Json], kind: str) -> str:
     return "".join(update["content"]["text"] for update in found)
 
 
+def listed(step: Json) -> set[str]:
+    """The sessions of a list."""
+    return {session["sessionId"] for session in step["sessions"]}
+
+
 async def conversation(backend: Backend) -> dict[str, Any]:
     return await steps(
         "typescript_sdk.mjs",
@@ -65,5 +70,8 @@ async def test_a_conversation(backend: Backend) -> None:
     assert text(history, "user_message_chunk").startswith(PROMPTS["whole"])
     assert text(history, "agent_thought_chunk") == words(2, "think")
     assert text(history, "agent_message_chunk").startswith(words(3) + words(2) + "w0 w1 ")
+    mine, fork = told["new"]["sessionId"], told["fork"]["sessionId"]
+    assert listed(told["list"]) == {mine, fork}
+    assert listed(told["list again"]) == {mine}
     assert told["salvaged"]["salvaged"] == []
     assert told["exit"]["code"] == 0

@@ -118,6 +118,12 @@ await app.connectWith(tapped(stream, wire), async (peer) => {
   updates.length = 0;
   const loaded = await peer.request(ask.session.load, { sessionId, cwd, mcpServers: [] });
   print("load", { ...loaded, updates: updates.splice(0) });
+  const fork = await peer.request("session/fork", { sessionId, cwd, mcpServers: [] });
+  print("fork", fork);
+  await step("list", ask.session.list, { cwd });
+  for (const name of ["delete", "delete again"])
+    await step(name, ask.session.delete, { sessionId: fork.sessionId });
+  await step("list again", ask.session.list, { cwd });
   print("salvaged", { salvaged });
 });
 
