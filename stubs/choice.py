@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stubs.script import NO_SCRIPT, Step, Stream, find_script, has_script
+from stubs.script import NO_SCRIPT, Step, Stream, find_script, find_summary_script, has_script
 
 TITLE: Final = "A scripted title"
 # The form that OpenCode 2.0.15 demands of a compaction.
@@ -20,9 +20,11 @@ SUMMARY: Final = (
     "## Next Move\n1. (none)\n\n## Relevant Files\n(none)\n\n## Important Context\n- (none)\n"
 )
 # How OpenCode 2.0.15 begins the user messages that it writes itself.
+ASKS_TO_MEND: Final = "The previous response did not fill in the required summary template"
 ASKS_FOR_SUMMARY: Final = (
     "You MUST summarize the conversation above",
-    "The previous response did not fill in the required summary template",
+    "Update the existing checkpoint in the conversation above",
+    ASKS_TO_MEND,
 )
 ASKS_TO_GO_ON: Final = "The previous response was interrupted."
 
@@ -48,7 +50,7 @@ def choose(session: str, messages: Sequence[Mapping[str, Any]], has_tools: bool)
         return Choice(_says(TITLE))
     last = text_of(messages[-1]) if messages else ""
     if last.startswith(ASKS_FOR_SUMMARY):
-        return Choice(_says(SUMMARY))
+        return _summary(session, messages)
     holder = _script_holder(messages)
     if holder is None:
         return Choice(NO_SCRIPT.step(0))
@@ -71,6 +73,19 @@ def text_of(message: Mapping[str, Any]) -> str:
         return content
     parts = content if isinstance(content, list) else []
     return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
+
+
+def _summary(session: str, messages: Sequence[Mapping[str, Any]]) -> Choice:
+    """How the newest script of a summary answers; the text that is asked for without one."""
+    scripts = (find_summary_script(text_of(one)) for one in reversed(messages[:-1]))
+    script = next((script for script in scripts if script is not None), None)
+    if script is None:
+        return Choice(_says(SUMMARY))
+    index = int(text_of(messages[-1]).startswith(ASKS_TO_MEND))
+    step = script.step(index)
+    if not any(isinstance(action, Stream) for action in step.actions):
+        step = Step((*step.actions, Stream("text", (SUMMARY,))))
+    return Choice(step, index, f"{session}/summary/{script.source}/{index}")
 
 
 def _says(text: str) -> Step:

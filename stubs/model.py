@@ -25,9 +25,10 @@ MAX_BODY_BYTES: Final = 256 * 1024 * 1024
 MAX_COUNTERS: Final = 4096
 MAX_SEEN: Final = 64
 CHUNKS_PER_WRITE: Final = 128
+COMPLETION_TOKENS: Final = 50
 USAGE: Final = {
     "prompt_tokens": 1000,
-    "completion_tokens": 50,
+    "completion_tokens": COMPLETION_TOKENS,
     "total_tokens": 1050,
     "prompt_tokens_details": {"cached_tokens": 200},
     "completion_tokens_details": {"reasoning_tokens": 7},
@@ -142,7 +143,7 @@ class _Answer:
             elif isinstance(action, Drop) and _holds(action.times, asked):
                 return self._drop()
         end = self._chunk({}, choice.step.finish)
-        usage = self._event({"choices": [], "usage": USAGE})
+        usage = self._event({"choices": [], "usage": _usage(choice.step.usage)})
         await self._send(end + usage + b"data: [DONE]\n\n")
         return self.response
 
@@ -176,6 +177,12 @@ class _Answer:
             **fields,
         }
         return b"data: " + json.dumps(envelope).encode() + b"\n\n"
+
+
+def _usage(prompt: int | None) -> Mapping[str, object]:
+    if prompt is None:
+        return USAGE
+    return {**USAGE, "prompt_tokens": prompt, "total_tokens": prompt + COMPLETION_TOKENS}
 
 
 def _tool_delta(tool: Tool, step: int, position: int) -> Mapping[str, object]:

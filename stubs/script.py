@@ -12,6 +12,12 @@ are text. Numbers are counts, milliseconds or HTTP statuses.
     length | filter         the finish is "length" or "content_filter"
     error STATUS [TIMES]    the first TIMES requests of this step answer that status; or `always`
     drop [TIMES]            the connection breaks after what was streamed, the first TIMES requests
+    usage N                 the response says that its request took N tokens
+
+A second script, between ``%%`` and ``%%``, says how the conversation is summed up: its first step
+answers the request for a summary, its second the request to mend it. A step without any text is
+followed by the summary that OpenCode wants, so that ``%%wait 500%%`` is a slow one, ``%%text 2%%``
+one that fails and ``%%error 400%%`` a fault of the provider.
 """
 
 from __future__ import annotations
@@ -92,7 +98,14 @@ class Drop:
     times: int | None = 1
 
 
-Action = Stream | Tool | Wait | End | Error | Drop
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The tokens that the request is said to have taken."""
+
+    tokens: int
+
+
+Action = Stream | Tool | Wait | End | Error | Drop | Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,11 @@ class Step:
     def error(self) -> Error | None:
         """The status that this step answers at first, wherever in the step it is written."""
         return next((action for action in self.actions if isinstance(action, Error)), None)
+
+    @property
+    def usage(self) -> int | None:
+        """The tokens of its request, if the step says how many."""
+        return next((action.tokens for action in self.actions if isinstance(action, Usage)), None)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -149,6 +167,7 @@ PAST_END: Final = Step((Stream("text", (PAST_END_TEXT,)),))
 NO_SCRIPT: Final = Script((Step((Stream("text", (NO_SCRIPT_TEXT,)),)),))
 
 _SPAN: Final = re.compile(r"@@(.*?)@@", re.DOTALL)
+_SUMMARY_SPAN: Final = re.compile(r"%%(.*?)%%", re.DOTALL)
 # A JSON string is one token, so that a separator inside it separates nothing.
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\|\||&&|[^"|&]+|.', re.DOTALL)
 
@@ -161,6 +180,12 @@ def has_script(text: str) -> bool:
 def find_script(text: str) -> Script | None:
     """The script in a prompt's text, or None. Raises ScriptError when it cannot be read."""
     found = _SPAN.search(text)
+    return None if found is None else parse(found.group(1))
+
+
+def find_summary_script(text: str) -> Script | None:
+    """The script of a summary in a prompt's text, or None. Raises ScriptError."""
+    found = _SUMMARY_SPAN.search(text)
     return None if found is None else parse(found.group(1))
 
 
@@ -265,6 +290,10 @@ def _drop(raw: str, rest: str) -> Drop:
     return Drop(_times(raw, words[0]) if words else 1)
 
 
+def _usage(raw: str, rest: str) -> Usage:
+    return Usage(_number(raw, _words(raw, rest, 1, 1)[0]))
+
+
 _READERS: Final[Mapping[str, Callable[[str, str], Action]]] = {
     "text": _stream_of("text", "w"),
     "think": _stream_of("reasoning", "think"),
@@ -275,4 +304,5 @@ _READERS: Final[Mapping[str, Callable[[str, str], Action]]] = {
     "filter": _end("content_filter"),
     "error": _error,
     "drop": _drop,
+    "usage": _usage,
 }

@@ -44,8 +44,11 @@ class Turns(Protocol):
     async def step(self, session: Session, number: int, stop: asyncio.Event) -> Outcome:
         """One model step, `number` from 1 since the last delivery."""
 
-    async def compact(self, session: Session, item: Item) -> None:
-        """Carry out a compaction item."""
+    async def compact(self, session: Session, item: Item, stop: asyncio.Event) -> bool:
+        """Carry out a compaction item; False when `stop` ended it."""
+
+    def repair(self, session: Session) -> None:
+        """Set right what a killed server left behind."""
 
 
 @dataclass(slots=True)
@@ -153,11 +156,14 @@ class Executions:
             await asyncio.sleep(0)
             return Outcome("failed", error=error)
         await asyncio.sleep(0)
+        self._turns.repair(session)
         if session.inbox:
             self._instruct(session)
         number = 0
         while True:
             delivered = await self._boundary(execution, may_take_queued=number == 0)
+            if delivered is None:
+                return Outcome("interrupted", reason=execution.reason)
             if delivered:
                 number = 0
             elif number == 0:
@@ -171,8 +177,8 @@ class Executions:
             if not outcome.again:
                 number = 0
 
-    async def _boundary(self, execution: Execution, *, may_take_queued: bool) -> bool:
-        """Deliver what is due. True when the model has something to answer."""
+    async def _boundary(self, execution: Execution, *, may_take_queued: bool) -> bool | None:
+        """Deliver what is due. True when the model has something to answer; None: stopped."""
         session = execution.session
         answerable = False
         while True:
@@ -184,7 +190,8 @@ class Executions:
             for item in due:
                 self._journal.deliver(session, item)
                 if item.kind == "compaction":
-                    await self._turns.compact(session, item)
+                    if not await self._turns.compact(session, item, execution.stop):
+                        return None
                 else:
                     answerable = True
             if answerable and not session.titled:

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Final
 
+from stubs.server.compactions import Compactions
 from stubs.server.config import Settings
 from stubs.server.execution import Executions
 from stubs.server.faults import Faults
@@ -17,6 +18,7 @@ from stubs.server.journal import Journal
 from stubs.server.mcp import McpHost
 from stubs.server.permissions import Permissions
 from stubs.server.project import Project
+from stubs.server.reload import Reloads
 from stubs.server.requests import Requests
 from stubs.server.steps import Steps
 from stubs.server.store import Store
@@ -63,6 +65,7 @@ class Host:
         self.permissions = Permissions(self.ids, self.store, self.journal)
         self.forms = Forms(self.ids, self.journal)
         self.mcp = McpHost()
+        self.reloads = Reloads(self.journal.plain)
         self.faults = Faults()
         self.requests = Requests()
         self.log: deque[Seen] = deque(maxlen=MAX_LOG)
@@ -77,7 +80,8 @@ class Host:
             self._subagent,
             self.mcp,
         )
-        steps = Steps(settings, self.ids, self.journal, shop)
+        compactions = Compactions(settings, self.ids, self.journal)
+        steps = Steps(settings, self.ids, self.journal, shop, compactions)
         self.executions = Executions(self.journal, steps)
         self.subagents = Subagents(self.ids, self.store, self.journal, self.executions)
         self._boots: dict[str, asyncio.Task[None]] = {}
@@ -93,6 +97,7 @@ class Host:
 
     def boot(self, directory: str) -> asyncio.Task[None] | None:
         """The boot of a directory that is used for the first time; None once it is over."""
+        self.reloads.watch(directory)
         task = self._boots.get(directory)
         if task is None:
             if not self.settings.boot:
@@ -112,6 +117,7 @@ class Host:
 
     async def stop_boots(self) -> None:
         """Forget that directories were booted."""
+        await self.reloads.stop()
         boots = list(self._boots.values())
         self._boots.clear()
         for boot in boots:

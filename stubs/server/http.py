@@ -11,6 +11,7 @@ from typing import Final
 from aiohttp import web
 
 from stubs.server import routes_ask as ask
+from stubs.server import routes_call as calls
 from stubs.server import routes_catalog as catalog
 from stubs.server import routes_import as imports
 from stubs.server import routes_mcp as mcp
@@ -88,7 +89,7 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ("GET", "/api/model/default", catalog.default_model, "model.default"),
     ("GET", "/api/provider", catalog.providers, "provider.list"),
     ("GET", "/api/command", catalog.commands, "command.list"),
-    ("GET", "/api/skill", catalog.nothing, "skill.list"),
+    ("GET", "/api/skill", catalog.skills, "skill.list"),
     ("GET", "/api/mcp", mcp.listing, "mcp.list"),
     ("PUT", "/api/experimental/mcp/{server}", mcp.put, "experimental.mcp.put"),
     ("DELETE", "/api/experimental/mcp/{server}", mcp.remove, "experimental.mcp.remove"),
@@ -126,8 +127,8 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ),
     ("GET", "/api/experimental/session/{sessionID}/log", catalog.log, "session.log"),
     ("POST", "/api/session/{sessionID}/prompt", prompts.prompt, "session.prompt"),
-    ("POST", "/api/session/{sessionID}/command", prompts.command, "session.command"),
-    ("POST", "/api/session/{sessionID}/compact", prompts.compact, "session.compact"),
+    ("POST", "/api/session/{sessionID}/command", calls.command, "session.command"),
+    ("POST", "/api/session/{sessionID}/compact", calls.compact, "session.compact"),
     ("POST", "/api/session/{sessionID}/interrupt", prompts.interrupt, "session.interrupt"),
     ("GET", "/api/session/{sessionID}/inbox", prompts.inbox, "session.inbox.list"),
     (
@@ -205,7 +206,8 @@ async def _front(request: web.Request, handler: Handler) -> web.StreamResponse:
     text = body[:4096].decode(errors="replace")
     host.log.append(Seen(request.method, request.path, request.query_string, text))
     serving = _serve(host, request, handler)
-    return await (serving if request.method == "GET" else host.requests.outlive(serving))
+    ends_with_its_client = request.method == "GET" or request.path.endswith("/command")
+    return await (serving if ends_with_its_client else host.requests.outlive(serving))
 
 
 async def _serve(host: Host, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -61,7 +61,7 @@ class Journal:
         """Admit an item: from here on it survives everything but its cancellation."""
         session.inbox[item.id] = item
         session.updated = now_ms()
-        if item.kind == "user":
+        if item.kind in ("user", "compaction"):
             self._store.owners[item.id] = session.id
         body = {"type": item.kind, "payload": item.payload, "delivery": item.delivery}
         self.durable(session, "session.inbox.enqueued", {"inboxID": item.id, "item": body})

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final
 
+from stubs.server import definitions
 from stubs.server.wire import Json
 
 RULES: Final[tuple[tuple[str, str, str], ...]] = (
@@ -74,19 +75,27 @@ class Project:
             },
         ]
         own = [
-            {"name": name, **_pick(command, "description")}
-            for name, command in self._table("commands", "command")
+            {"name": name, **_pick(command, "description")} for name, command in self._commands()
         ]
         return built_in + own
 
-    def expand(self, name: str, text: str) -> str | None:
-        """The prompt that a command makes of its argument text, or None for no such command."""
-        for own, command in self._table("commands", "command"):
+    def command(self, name: str) -> Json | None:
+        """The definition of a command, its template included; None for no such command."""
+        for own, command in self._commands():
             if own == name:
-                return str(command.get("template", "")).replace("$ARGUMENTS", text)
+                return command
         if any(command["name"] == name for command in self.commands):
-            return f"{name} {text}".strip()
+            return {"template": f"{name} $ARGUMENTS"}
         return None
+
+    @property
+    def skills(self) -> list[Json]:
+        """Skills as listed, with what their files say."""
+        return list(definitions.skills(self.directory))
+
+    def _commands(self) -> Iterable[tuple[str, Json]]:
+        yield from self._table("commands", "command")
+        yield from definitions.commands(self.directory)
 
     @property
     def providers(self) -> list[Json]:

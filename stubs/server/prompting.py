@@ -24,6 +24,8 @@ ERROR_TYPES: Final = {
     413: "provider.invalid-request",
     429: "provider.rate-limit",
 }
+# How the server puts a summary before the model.
+CHECKPOINT: Final = "<conversation-checkpoint>"
 DROPPED: Final[Json] = {
     "type": "provider.transport",
     "message": "ECONNRESET: The socket connection was closed unexpectedly. For more information, "
@@ -47,9 +49,14 @@ class Model:
     def __init__(self) -> None:
         self._asked: OrderedDict[str, int] = OrderedDict()
 
-    def request(self, session: Session, *, last_step: bool) -> Request:
-        """The answer to the session's next request; `last_step` at an agent's step cap."""
+    def request(self, session: Session, *, last_step: bool, asks: str = "") -> Request:
+        """The answer to the session's next request; `last_step` at an agent's step cap.
+
+        `asks` is what the server writes at the end of a request of its own.
+        """
         messages = list(_messages(session))
+        if asks:
+            messages.append({"role": "user", "content": asks})
         if last_step:
             # The server closes the request of a capped step with words of the assistant.
             messages.append({"role": "assistant", "content": "Tools are disabled"})
@@ -106,6 +113,7 @@ def _messages(session: Session) -> Iterable[Json]:
     rows = session.rows
     for at in range(len(rows) - 1, -1, -1):
         if rows[at]["type"] == "compaction" and rows[at].get("status") == "completed":
+            yield {"role": "user", "content": f"{CHECKPOINT}\n{rows[at]['recent']}"}
             rows = rows[at + 1 :]
             break
     for row in rows:

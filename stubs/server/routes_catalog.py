@@ -66,8 +66,13 @@ async def commands(request: web.Request) -> web.Response:
     return _listed(request, lambda project: project.commands)
 
 
+async def skills(request: web.Request) -> web.Response:
+    """GET /api/skill."""
+    return _listed(request, lambda project: project.skills)
+
+
 async def nothing(request: web.Request) -> web.Response:
-    """A list that is empty here: skills, MCP servers, references."""
+    """A list that is empty here: MCP servers, references."""
     return located(_existing(request), [])
 
 

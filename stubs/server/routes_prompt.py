@@ -1,4 +1,4 @@
-"""Prompts and what follows them: admission, the inbox, interrupts, commands, compaction."""
+"""Prompts and what follows them: admission, the inbox, interrupts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
 from aiohttp import web
 
+from stubs.server.definitions import skill_text
 from stubs.server.host import Host
 from stubs.server.replies import (
     RefusalError,
@@ -42,18 +43,21 @@ async def prompt(request: web.Request) -> web.Response:
     message_id = body.get("id")
     if message_id is not None and not str(message_id).startswith("msg_"):
         invalid('Expected a string starting with "msg_"\n  at ["id"]', kind="Payload")
-    delivery = _delivery(body.get("delivery", "steer"))
-    await _ready(host, session)
+    delivery = delivery_of(body.get("delivery", "steer"))
+    await ready(host, session)
     resume = body.get("resume") is not False
     if message_id in host.store.owners:
         return _again(host, session, str(message_id), delivery, resume=resume)
     payload: Json = {"text": text}
-    files = [_attachment(file) for file in body.get("files") or []]
+    files = [attachment(file) for file in body.get("files") or []]
     if files:
         payload["files"] = files
-    for key in ("agents", "skills", "metadata"):
+    for key in ("agents", "metadata"):
         if body.get(key):
             payload[key] = body[key]
+    skills = skills_of(host, session, body)
+    if skills:
+        payload["skills"] = skills
     item = Item(message_id or host.ids.make("msg"), "user", payload, delivery, now_ms())
     host.journal.enqueue(session, item)
     host.admissions[item.id] += 1
@@ -79,7 +83,7 @@ async def redeliver(request: web.Request) -> web.Response:
     """PATCH inbox/{inboxID} {delivery}: steer wakes the session; no change is a conflict."""
     host, session = host_of(request), session_of(request)
     item_id = request.match_info["inboxID"]
-    delivery = _delivery(need(await body_of(request), "delivery"))
+    delivery = delivery_of(need(await body_of(request), "delivery"))
     item = session.inbox.get(item_id)
     if item is None or item.delivery == delivery:
         refuse(409, "ConflictError", message=f"Pending input cannot change to {delivery}: "
@@ -99,31 +103,6 @@ async def interrupt(request: web.Request) -> web.Response:
     return reply({"interrupted": interrupted})
 
 
-async def command(request: web.Request) -> web.Response:
-    """POST command {name, text}: expands to a prompt whose id is not told."""
-    host, session = host_of(request), session_of(request)
-    body = await body_of(request)
-    name = need(body, "name")
-    text = host.project(session.directory).expand(name, str(body.get("text", "")))
-    if text is None:
-        refuse(404, "CommandNotFoundError", command=name, message=f"Command not found: {name}")
-    await _ready(host, session)
-    item = Item(host.ids.make("msg"), "user", {"text": text}, "steer", now_ms())
-    host.journal.enqueue(session, item)
-    host.executions.wake(session)
-    return empty()
-
-
-async def compact(request: web.Request) -> web.Response:
-    """POST compact: an inbox item of type compaction."""
-    host, session = host_of(request), session_of(request)
-    item = Item(host.ids.make("msg"), "compaction", {}, "steer", now_ms())
-    host.journal.enqueue(session, item)
-    view = item.view(session.id)
-    host.executions.wake(session)
-    return data(view)
-
-
 def _again(
     host: Host, session: Session, message_id: str, delivery: Delivery, *, resume: bool
 ) -> web.Response:
@@ -131,6 +110,10 @@ def _again(
         refuse(409, "ConflictError", resource=message_id, message="Prompt message ID conflicts "
                f"with an existing durable record: {message_id}")  # fmt: skip
     item = session.inbox.get(message_id)
+    kind = item.kind if item is not None else (session.row(message_id) or {}).get("type")
+    if kind == "compaction":
+        refuse(409, "ConflictError", resource=message_id, message="Prompt message ID conflicts "
+               f"with an existing durable record: {message_id}")  # fmt: skip
     if item is None:
         row = session.row(message_id) or {"time": {"created": now_ms()}}
         payload = {key: value for key, value in row.items() if key not in ("id", "time", "type")}
@@ -141,7 +124,7 @@ def _again(
     return data(view)
 
 
-async def _ready(host: Host, session: Session) -> None:
+async def ready(host: Host, session: Session) -> None:
     """Wait for the location's boot; one that is no directory is the server's 500."""
     if not is_directory(session.directory):
         await asyncio.sleep(host.settings.bad_directory_delay)
@@ -151,14 +134,26 @@ async def _ready(host: Host, session: Session) -> None:
         await asyncio.wait([boot])
 
 
-def _delivery(value: Any) -> Delivery:
+def skills_of(host: Host, session: Session, body: Json) -> list[Json]:
+    """The skills of a prompt as they are stored, with their texts."""
+    known = {skill["id"]: skill for skill in host.project(session.directory).skills}
+    found: list[Json] = []
+    for one in body.get("skills") or []:
+        skill = known.get(one.get("id"))
+        if skill is None:
+            invalid(f"Skill not found: {one.get('id')}", field="skills")
+        found.append({**one, "name": skill["name"], "text": skill_text(skill)})
+    return found
+
+
+def delivery_of(value: Any) -> Delivery:
     if value not in ("steer", "queue"):
         invalid('Expected "steer" | "queue"\n  at ["delivery"]', kind="Payload")
     delivery: Delivery = value
     return delivery
 
 
-def _attachment(file: Json) -> Json:
+def attachment(file: Json) -> Json:
     """A file as it is stored: its bytes in base64, and where they came from."""
     uri = str(file.get("uri", ""))
     if uri.startswith("data:"):

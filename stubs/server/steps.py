@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from stubs.choice import SUMMARY, TITLE
+from stubs.choice import TITLE
 from stubs.script import Stream, Tool, Wait
 from stubs.server import tools
 from stubs.server.answer import ABORTED, Answer, Calling, Header
+from stubs.server.compactions import Compactions
 from stubs.server.config import Settings
 from stubs.server.execution import Outcome
 from stubs.server.journal import Journal
@@ -19,14 +20,9 @@ from stubs.server.project import Project
 from stubs.server.prompting import DROPPED, Model, ProviderError, Request
 from stubs.server.store import Item, Session
 from stubs.server.tools import Call, Shop, ToolError
+from stubs.server.usage import price, reference, tokens
 from stubs.server.wire import Ids, Json, now_ms
 
-TOKENS: Final[Json] = {
-    "input": 800,
-    "output": 43,
-    "reasoning": 7,
-    "cache": {"read": 200, "write": 0},
-}
 GO_ON: Final = (
     "The previous response was interrupted. "
     "Continue from where you left off without repeating completed content."
@@ -65,21 +61,30 @@ class Step:
     last: bool
     phase: Phase = Phase.PREPARING
     raw: str = "stop"
+    used: Json = field(default_factory=tokens)
 
     @property
     def usage(self) -> Json:
         """What a failure after the whole stream says of it."""
-        return {"rawFinish": self.raw, "cost": self.cost, "tokens": tokens()}
+        return {"rawFinish": self.raw, "cost": self.cost, "tokens": self.used}
 
 
 class Steps:
     """Runs the steps of all sessions."""
 
-    def __init__(self, settings: Settings, ids: Ids, journal: Journal, shop: Shop) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        ids: Ids,
+        journal: Journal,
+        shop: Shop,
+        compactions: Compactions,
+    ) -> None:
         self._settings = settings
         self._ids = ids
         self._journal = journal
         self._shop = shop
+        self._compactions = compactions
         self._model = Model()
 
     def refusal(self, session: Session) -> Json | None:
@@ -92,38 +97,36 @@ class Steps:
 
     async def title(self, session: Session) -> None:
         """The model call that names an untitled session; it takes a hidden number."""
-        self._journal.usage(session, self._cost(session), tokens())
+        self._journal.usage(session, price(session), tokens())
         self._journal.hidden(session)
         session.title = TITLE
         event = self._journal.durable(session, "session.renamed", {"title": TITLE})
         session.updated = int(event["created"])
 
-    async def compact(self, session: Session, item: Item) -> None:
-        """A manual compaction that succeeds."""
-        asked = {"reason": "manual", "recent": "", "inputID": item.id}
-        self._journal.durable(session, "session.compaction.started", asked)
-        await asyncio.sleep(self._settings.request_delay)
-        self._journal.passing(session, "session.compaction.delta", {"text": SUMMARY})
-        cost = self._cost(session)
-        self._journal.usage(session, cost, tokens())
-        self._journal.hidden(session)
-        body: Json = {"reason": "manual", "model": self._ref(session), "text": SUMMARY}
-        body |= {"recent": "", "tokens": tokens(), "cost": cost}
-        self._journal.durable(session, "session.compaction.ended", body)
-        row: Json = {"type": "compaction", "id": item.id, "time": {"created": now_ms()}}
-        row |= {"status": "completed", "reason": "manual", "summary": SUMMARY, "recent": ""}
-        row |= {"model": self._ref(session), "cost": cost, "tokens": tokens()}
-        session.rows.append(row)
+    async def compact(self, session: Session, item: Item, stop: asyncio.Event) -> bool:
+        """A compaction that was asked for; a failure disturbs no turn. False: it was stopped."""
+        error = await self._compactions.run(session, item.id, stop)
+        return error is None or error["type"] != "aborted"
+
+    def repair(self, session: Session) -> None:
+        """What a killed server left behind."""
+        self._compactions.repair(session)
 
     async def step(self, session: Session, number: int, stop: asyncio.Event) -> Outcome:
         """One step, or what an interrupt leaves of it."""
         project = Project(session.directory)
         name = session.agent or project.default_agent
         agent = project.agent(name) or {}
-        ref = self._ref(session)
+        ref = reference(session)
         if project.model(ref) is None:
             message = f"Model unavailable: {ref.get('providerID')}/{ref.get('id')}"
             return Outcome("failed", error={"type": "provider.no-route", "message": message})
+        if self._compactions.is_due(session):
+            error = await self._compactions.run(session, None, stop)
+            if error is not None and error["type"] == "aborted":
+                return Outcome("interrupted", reason="user")
+            if error is not None:
+                return Outcome("failed", error={key: error[key] for key in ("type", "message")})
         workspaces = self._shop.workspaces
         header = Header(name, ref, workspaces.snapshot(session.directory))
         step = Step(
@@ -132,7 +135,7 @@ class Steps:
             self._answer(session, header),
             agent.get("permissions", []),
             workspaces.mark(session.directory),
-            self._cost(session),
+            price(session),
             last=number >= int(agent.get("steps", 1 << 30)),
         )
         work = asyncio.create_task(self._play(step))
@@ -193,6 +196,7 @@ class Steps:
             await asyncio.sleep(0)
         self._begin(step)
         step.raw = request.step.finish
+        step.used = tokens(request.step.usage)
         # A response that ends otherwise than by its calls leaves them uncalled.
         step.answer.close(calls=step.raw == "tool_calls")
         step.phase = Phase.STREAMED
@@ -237,15 +241,15 @@ class Steps:
         answer, session = step.answer, step.session
         if declined:
             answer.fail(ABORTED, self._tree(step), step.usage)
-            self._journal.usage(session, step.cost, tokens())
+            self._journal.usage(session, step.cost, step.used)
             return Outcome("interrupted", reason="shutdown")
         finish = step.raw.replace("_", "-")
         if finish == "content-filter":
             answer.fail(BLOCKED, self._tree(step), {"finish": finish, **step.usage})
-            self._journal.usage(session, step.cost, tokens())
+            self._journal.usage(session, step.cost, step.used)
             return Outcome("failed", error=BLOCKED)
-        answer.end(finish, step.raw, step.cost, tokens(), self._tree(step))
-        self._journal.usage(session, step.cost, tokens())
+        answer.end(finish, step.raw, step.cost, step.used, self._tree(step))
+        self._journal.usage(session, step.cost, step.used)
         return Outcome("succeeded", again=finish == "tool-calls" and not step.last)
 
     async def _run_tools(self, step: Step) -> bool:
@@ -304,7 +308,7 @@ class Steps:
         await asyncio.sleep(self._settings.wind_down)
         if step.phase is Phase.STREAMED:
             step.answer.fail(ABORTED, self._tree(step), step.usage)
-            self._journal.usage(step.session, step.cost, tokens())
+            self._journal.usage(step.session, step.cost, step.used)
         else:
             step.answer.fail(ABORTED, self._tree(step))
 
@@ -325,21 +329,3 @@ class Steps:
         workspaces, directory = self._shop.workspaces, step.session.directory
         files = workspaces.since(directory, step.mark)
         return {"snapshot": workspaces.snapshot(directory), "files": files}
-
-    def _ref(self, session: Session) -> Json:
-        if session.model is not None:
-            return session.model
-        model = Project(session.directory).default_model
-        return {"id": model["id"], "providerID": model["providerID"]}
-
-    def _cost(self, session: Session) -> float:
-        model = Project(session.directory).model(self._ref(session))
-        tiers = model["cost"] if model is not None else []
-        if not tiers:
-            return 0
-        return float(round((800 * tiers[0]["input"] + 50 * tiers[0]["output"]) / 1e6, 10))
-
-
-def tokens() -> Json:
-    """What every scripted response uses."""
-    return {**TOKENS, "cache": dict(TOKENS["cache"])}

@@ -42,9 +42,7 @@ class Subagents:
         self._journal.enqueue(child, item)
         self._executions.wake(child)
         if call.input.get("background"):
-            watcher = asyncio.create_task(self._watch(call, child))
-            self._watchers.add(watcher)
-            watcher.add_done_callback(self._watchers.discard)
+            self._follow(call.session, child, call.text("description"), call.text("agent"))
             text = IN_BACKGROUND.format(id=child.id)
             return Result((text,), {**data, "truncated": False})
         try:
@@ -61,6 +59,16 @@ class Subagents:
         said = f"{head}\n{last_text(child)}\n</subagent>"
         return Result((said,), {"sessionID": child.id, "status": "completed", "truncated": False})
 
+    def command(self, parent: Session, name: str, text: str, definition: Json, marks: Json) -> None:
+        """A command that a child carries out; `marks` are the mentions of its request."""
+        agent = str(definition.get("agent") or parent.agent or "build")
+        child = self._child(parent, str(definition.get("description") or name), agent)
+        item_id = self._ids.make("msg")
+        payload = {"text": PREFIX + text, **marks}
+        self._journal.enqueue(child, Item(item_id, "user", payload, "steer", now_ms()))
+        self._executions.wake(child)
+        self._follow(parent, child, name, agent)
+
     async def abandon(self) -> None:
         """Forget the children in the background, as a killed server does."""
         watchers = list(self._watchers)
@@ -69,16 +77,18 @@ class Subagents:
         await asyncio.gather(*watchers, return_exceptions=True)
 
     def _create(self, call: Call) -> Session:
-        parent = call.session
+        return self._child(call.session, call.text("description"), call.text("agent"))
+
+    def _child(self, parent: Session, title: str, agent: str) -> Session:
         child = self._store.add(
             Session(
                 self._ids.make("ses"),
                 parent.directory,
                 self._ids.slug(),
                 now_ms(),
-                title=call.text("description"),
+                title=title,
                 parent=parent.id,
-                agent=call.text("agent"),
+                agent=agent,
                 permissions=parent.permissions,
                 titled=True,
             )
@@ -86,14 +96,17 @@ class Subagents:
         announce(self._journal, child)
         return child
 
-    async def _watch(self, call: Call, child: Session) -> None:
+    def _follow(self, parent: Session, child: Session, title: str, agent: str) -> None:
+        watcher = asyncio.create_task(self._watch(parent, child, title, agent))
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+
+    async def _watch(self, parent: Session, child: Session, title: str, agent_id: str) -> None:
         outcome = await self._executions.finish(child)
-        parent = call.session
         if parent.id not in self._store.sessions:
             return
         state, text = _report(outcome, child)
-        title = call.text("description")
-        agent = Project(parent.directory).agent(call.text("agent")) or {}
+        agent = Project(parent.directory).agent(agent_id) or {}
         payload: Json = {
             "text": f'<subagent sessionID="{child.id}" state="{state}" description="{title}">\n'
             f"{text}\n</subagent>",
@@ -101,7 +114,7 @@ class Subagents:
             "metadata": {
                 "source": "subagent",
                 "childID": child.id,
-                "agent": agent.get("name", call.text("agent")),
+                "agent": agent.get("name", agent_id),
                 "state": state,
             },
         }
