@@ -10,7 +10,8 @@ from typing import Final
 
 from adapter.acp import updates
 from adapter.core.offsets import Part
-from adapter.core.values import Chunk
+from adapter.core.values import Chunk, OfChild, OfRun
+from adapter.limits import DEFAULTS, Limits
 from adapter.upstream.errors import UpstreamError
 from contract.reads import AssistantRow, ReasoningPart, TextPart
 
@@ -22,6 +23,8 @@ Json = dict[str, object]
 # Once its turn is over it is given up after so many reads in a row that had no more of it.
 PAUSE: Final = 0.25
 ATTEMPTS: Final = 8
+# Work that the client did not prompt has no turn that is over: its parts have ten minutes.
+AMBIENT_ATTEMPTS: Final = 2400
 
 
 # Characters of one held session that are kept and need not be read again.
@@ -36,6 +39,7 @@ class Ways:
     fetch: Callable[[str, str], Awaitable[object]]
     relaxed: Callable[[], Awaitable[None]]
     sleep: Callable[[float], Awaitable[None]]
+    limits: Limits = DEFAULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,9 @@ def key_of(update: Json, serial: int) -> Key:
             return Key("tool", str(update.get("toolCallId")))
         case "notice" | "session_info_update":
             return Key("notice", str(serial))
+        case "user_message_chunk":
+            # Prompts of others; each piece of a long one is an update of its own.
+            return Key("prompt", str(serial))
         case name:
             return Key(str(name), "")
 
@@ -139,8 +146,9 @@ class Queue:
     def put(self, update: Json, serial: int) -> None:
         key = key_of(update, serial)
         known = self.entries.get(key)
-        if isinstance(known, dict) and known.get("sessionUpdate") == "tool_call":
-            update = {**known, **update, "sessionUpdate": "tool_call"}
+        if isinstance(known, dict) and key.name == "tool":
+            # An update of a call tells what is new of it, so the first word of it stays.
+            update = {**known, **update, "sessionUpdate": known["sessionUpdate"]}
         self.entries[key] = update
 
     async def pay(self) -> int:
@@ -167,13 +175,14 @@ class Queue:
         return lost
 
     def _send_text(self, chunk: Chunk) -> None:
-        for update in updates.chunks(chunk):
+        for update in updates.chunks(chunk, self._ways.limits):
             self._ways.send(self._session_id, update)
 
     async def _read(self, key: Key, owed: Text) -> tuple[str, int]:
         """What is owed of a part, what came meanwhile included, and how much is missing."""
         attempts = 0
         longest = 0
+        ambient = isinstance(owed.chunk.origin, OfRun)
         end = owed.end
         while True:
             full = await self._part(owed.chunk)
@@ -182,18 +191,21 @@ class Queue:
                 end = later.end
             if len(full) >= end:
                 return full[owed.start : end], 0
-            attempts = attempts + 1 if self.turn_is_over and len(full) <= longest else 0
+            no_more = len(full) <= longest
+            attempts = attempts + 1 if no_more and (self.turn_is_over or ambient) else 0
             longest = max(longest, len(full))
             # Its turn is over and the server has no more of it: a server that was killed.
-            if attempts >= ATTEMPTS:
+            if attempts >= (ATTEMPTS if self.turn_is_over else AMBIENT_ATTEMPTS):
                 missing = end - max(len(full), owed.start)
                 logger.warning("%d characters of %s cannot be read", missing, key.ident)
                 return full[owed.start :], missing
             await self._ways.sleep(PAUSE)
 
     async def _part(self, chunk: Chunk) -> str:
+        child = chunk.origin
+        session_id = child.session_id if isinstance(child, OfChild) else self._session_id
         try:
-            row = await self._ways.fetch(self._session_id, chunk.message_id)
+            row = await self._ways.fetch(session_id, chunk.message_id)
         except (UpstreamError, ValueError) as error:
             logger.info("a text that is owed cannot be read yet: %s", error)
             return ""

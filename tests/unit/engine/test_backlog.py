@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from adapter.core.values import Chunk
+from adapter.acp.updates import prompted
+from adapter.core.values import Chunk, OfChild, OfRun, Prompted
 from adapter.engine.backlog import ENTRIES, Backlog
-from adapter.engine.owed import ATTEMPTS
+from adapter.engine.owed import AMBIENT_ATTEMPTS, ATTEMPTS
 from adapter.upstream.errors import Ambiguous
 from contract.reads import parse_row
+from stubs.waiting import until
 
 Json = dict[str, object]
 SESSION = "ses_a"
@@ -23,6 +26,7 @@ class Client:
     def __init__(self) -> None:
         self.sent: list[Json] = []
         self.sessions: list[str] = []
+        self.asked: list[tuple[str, str]] = []
         self.room = asyncio.Event()
         self.texts: dict[str, list[str]] = {}
         self.failures = 0
@@ -39,6 +43,7 @@ class Client:
         self.sent.append(update)
 
     async def _fetch(self, session_id: str, message_id: str) -> object:
+        self.asked.append((session_id, message_id))
         if self.failures:
             self.failures -= 1
             raise Ambiguous("no answer")
@@ -224,3 +229,53 @@ async def test_closing_sends_nothing(owed: int) -> None:
     await client.backlog.aclose()
     assert client.sent == []
     assert not client.backlog.busy(SESSION)
+
+
+async def test_the_text_of_a_child_is_read_from_the_child() -> None:
+    client = Client()
+    client.texts["msg_c"] = ["said"]
+    origin = OfChild("ses_child", SESSION, "msg_a", "call_1")
+    client.backlog.owe_text(SESSION, replace(chunk("said", 0, "msg_c"), origin=origin))
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.asked == [("ses_child", "msg_c")]
+    (update,) = client.sent
+    assert client.sessions == [SESSION]
+    assert update["_meta"]["opencode-acp"]["child"]["sessionId"] == "ses_child"  # type: ignore[index]
+
+
+async def test_what_is_told_of_a_running_call_keeps_what_was_told_before() -> None:
+    client = Client()
+    called: Json = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress"}
+    lines: Json = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": ["new"]}
+    client.backlog.owe(SESSION, called)
+    client.backlog.owe(SESSION, lines)
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.sent == [called | lines]
+
+
+async def test_prompts_of_others_do_not_replace_each_other() -> None:
+    client = Client()
+    for text in ("one", "two"):
+        for update in prompted(Prompted(1, "msg_u", text, OfRun("msg_u"))):
+            client.backlog.owe(SESSION, update)
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert [update["content"]["text"] for update in client.sent] == ["one", "two"]  # type: ignore[index]
+
+
+async def test_work_that_nobody_here_prompted_is_given_up_in_the_end() -> None:
+    """A server that was killed never has the rest, and no turn is over that would tell."""
+    client = Client()
+    client.texts["msg_a"] = ["one"]
+    client.backlog.owe_text(SESSION, replace(chunk("one two", 0), origin=OfRun("msg_u")))
+    client.room.set()
+
+    async def given_up() -> bool:
+        return not client.backlog.busy(SESSION)
+
+    # Nobody waits for it: a turn that does has its own, shorter patience.
+    await until("the text is given up", given_up)
+    assert client.texts_sent() == ["one"]
+    assert (client.backlog.left_out, client.pauses) == (4, AMBIENT_ATTEMPTS)
