@@ -71,7 +71,8 @@ async def test_what_cannot_be_forked_is_said(stage: Stage) -> None:
         await fork(agent, session, project)
     assert "no messages" in error().message
     await agent.prompt(session, "@@text 1@@")
-    for before in ("msg_nobody", "nonsense", "", 7, {}):
+    strange: list[object] = ["msg_nobody", "nonsense", "", 7, {}]
+    for before in strange:
         async with fails(-32602):
             await fork(agent, session, project, before=before)
     async with fails(-32052):

@@ -1,0 +1,112 @@
+"""The notice after a resume: read beside it, told behind it, and never in its way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import respx
+
+from adapter.core import values as v
+from adapter.core.session import SessionCore
+from adapter.engine.past import Past
+from adapter.upstream.client import Server
+from stubs.server import Rule
+from stubs.waiting import until
+from tests.unit.engine.front import Front, Json, Stage, stage, words
+from tests.unit.engine.rig import API, SESSION, URL, Time, Told, listed, no_pause
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(tmp_path) as scene:
+        yield scene
+
+
+async def finished(scene: Stage) -> str:
+    """A session whose one prompt was answered, on a connection that has left it."""
+    front = await scene.front()
+    session = await front.new(scene.root)
+    await front.answer(front.prompt(session, "@@text 2@@"))
+    return session
+
+
+def told(front: Front, session: str) -> list[Json]:
+    kept = [update["_meta"] for update in front.updates(session, "session_info_update")
+            if "_meta" in update]  # fmt: skip
+    return [
+        meta["opencode-acp"] for meta in kept if meta["opencode-acp"].get("notice") == "resumed"
+    ]
+
+
+async def test_the_notice_follows_the_answer(scene: Stage) -> None:
+    session = await finished(scene)
+    front = await scene.front()
+    ident = front.send("session/resume", sessionId=session, cwd=str(scene.root))
+    await front.answer(ident)
+
+    async def come() -> bool:
+        return bool(told(front, session))
+
+    await until("the notice", come)
+    (notice,) = told(front, session)
+    assert (notice["state"], notice["stopReason"]) == ("finished", "end_turn")
+    answered = next(n for n, line in enumerate(front.lines) if line.get("id") == ident)
+    said = next(n for n, line in enumerate(front.lines) if "resumed" in str(line))
+    assert said > answered
+
+
+@pytest.mark.parametrize("path", ["/inbox$", "/active$", "/message$"])
+async def test_a_read_that_fails_costs_the_notice_alone(scene: Stage, path: str) -> None:
+    session = await finished(scene)
+    front = await scene.front()
+    scene.stub.faults.add(Rule("status", path, times=1000, status=400))
+    result = await front.call("session/resume", sessionId=session, cwd=str(scene.root))
+    assert result["configOptions"]
+    scene.stub.faults.clear()
+    await front.answer(front.prompt(session, "@@text 3@@"))
+    assert front.text(session) == words(3)
+    assert told(front, session) == []
+
+
+async def test_reads_that_do_not_come_hold_up_nothing(scene: Stage) -> None:
+    session = await finished(scene)
+    front = await scene.front()
+    scene.stub.faults.add(Rule("delay", "/inbox$", times=1, seconds=60))
+    await front.call("session/resume", sessionId=session, cwd=str(scene.root))
+    assert told(front, session) == []
+    # Nor the end of the session.
+    await front.call("session/close", sessionId=session)
+
+
+@respx.mock
+async def test_what_no_row_proves_is_read_twice() -> None:
+    """Between the inbox and the rows a prompt may have been delivered, or have ended."""
+    prompt = {"id": "msg_acp_x", "type": "user"}
+    open_answer = {"id": "msg_a", "type": "assistant"}
+    respx.get(f"{SESSION}/inbox").mock(listed())
+    respx.get(f"{API}/session/active").mock(httpx.Response(200, json={"data": {}}))
+    respx.get(f"{SESSION}/message").mock(
+        side_effect=[
+            listed(open_answer, prompt),
+            listed({**open_answer, "finish": "stop"}, prompt),
+        ]
+    )
+    time, said = Time(), list[v.Notice]()
+    async with Server(URL, sleep=no_pause) as server:
+        services = Told().services(server, time=time)
+        past = Past(services, SessionCore("ses_a", services.offsets), said.append)
+        past.tell(7, past.read())
+
+        async def come() -> bool:
+            return bool(said)
+
+        await until("the notice", come)
+    (notice,) = said
+    assert (notice.owner, notice.kind) == (7, "resumed")
+    expected = {"messageId": "msg_acp_x", "state": "finished", "stopReason": "end_turn"}
+    assert notice.data == expected
+    assert time.pauses == [services.settings.waits.lost_first]
+    assert past.tasks == set()
