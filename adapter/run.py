@@ -13,7 +13,7 @@ from typing import NoReturn
 import uvloop
 
 from adapter import config
-from adapter.acp.peer import Ending, Peer
+from adapter.acp.peer import Ending, Peer, PeerLimits
 from adapter.acp.stdio import StdioTransport
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
@@ -49,7 +49,8 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
     async with Engine(settings) as engine:
         connection = Connection(engine, opening.client)
         transport = StdioTransport(opening.source, opening.sink, opening.pending)
-        peer = Peer(transport, connection, MonotonicClock())
+        limits = PeerLimits.of(settings.limits)
+        peer = Peer(transport, connection, MonotonicClock(), limits, count=engine.counters.hit)
         connection.bind(peer)
         end_on_signals(peer)
         await peer.run()

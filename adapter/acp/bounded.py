@@ -21,14 +21,27 @@ CLOSED: Final = "…"
 
 
 class Room:
-    """The bytes of JSON that may still be written; what does not fit is cut, with a mark."""
+    """The bytes of JSON that may still be written; what does not fit is cut, with a mark.
+
+    `omitted` are the characters of texts that were cut off.
+    """
 
     def __init__(self, size: int) -> None:
         self._left = size
+        self.omitted = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that are left."""
+        return self._left
 
     @property
     def is_full(self) -> bool:
         return self._left == 0
+
+    def fits(self, size: int) -> bool:
+        """Whether `size` bytes and what any value takes besides are left."""
+        return size + OVERHEAD <= self._left
 
     def take(self, size: int) -> None:
         """Use up `size` bytes."""
@@ -41,6 +54,7 @@ class Room:
             sizes = range(len(kept) + 1)
             kept = kept[: bisect_right(sizes, self._left, key=lambda n: written(kept[:n])) - 1]
         self.take(written(kept) + OVERHEAD)
+        self.omitted += len(text) - len(kept)
         return cut(text, len(kept))
 
     def value(self, value: object, limit: int, depth: int = DEPTH) -> object:

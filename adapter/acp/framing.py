@@ -12,11 +12,12 @@ from typing import Final
 import orjson
 
 from adapter.acp.jsontext import repaired
+from adapter.limits import DEFAULTS
 
-INBOUND_LIMIT: Final = 32 * 1024 * 1024
+INBOUND_LIMIT: Final = DEFAULTS.inbound_line_bytes
 """Bytes of one inbound line, its end not counted. The TypeScript SDK 2.4.0 has the same default."""
 
-OUTBOUND_LIMIT: Final = 1024 * 1024
+OUTBOUND_LIMIT: Final = DEFAULTS.outbound_line_bytes
 """Bytes of one outbound line. Clients are known to break at 8 MiB; long texts are split before."""
 
 
@@ -68,11 +69,11 @@ class LineBuffer:
             self._head += piece
 
 
-def encode(message: dict[str, object]) -> bytes:
+def encode(message: dict[str, object], limit: int = OUTBOUND_LIMIT) -> bytes:
     """One line of UTF-8 JSON with its LF.
 
     Lone surrogates become U+FFFD; NaN and infinities become null. Raises ValueError for a line
-    over `OUTBOUND_LIMIT` bytes and TypeError for a value that is not JSON: both are faults of the
+    over `limit` bytes and TypeError for a value that is not JSON: both are faults of the
     caller, who splits long texts before.
     """
     try:
@@ -81,6 +82,6 @@ def encode(message: dict[str, object]) -> bytes:
         # orjson refuses surrogates and integers over 64 bits; json knows what is left.
         text = json.dumps(repaired(message), ensure_ascii=False, separators=(",", ":"))
         line = text.encode("utf-8") + b"\n"
-    if len(line) > OUTBOUND_LIMIT:
-        raise ValueError(f"outbound line of {len(line)} bytes is over {OUTBOUND_LIMIT}")
+    if len(line) > limit:
+        raise ValueError(f"outbound line of {len(line)} bytes is over {limit}")
     return line

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from adapter.acp import jsonrpc
-from adapter.acp.framing import INBOUND_LIMIT, LineBuffer, Oversize, encode
+from adapter.acp.framing import INBOUND_LIMIT, OUTBOUND_LIMIT, LineBuffer, Oversize, encode
 from adapter.acp.jsonrpc import Fault, Id, JsonObject, Notification, Request, Response
 from adapter.acp.outbox import Outbox
 from adapter.acp.transport import Call, Clock, Handler, Transport
+from adapter.limits import Bound, Limits
 from contract.errors import AcpError, Code
 
 CANCEL_REQUEST: Final = "$/cancel_request"
@@ -33,8 +35,14 @@ class PeerLimits:
     asks: int = 256
     """Requests of ours that wait for the client; one more raises PeerError."""
     inbound_line: int = INBOUND_LIMIT
+    outbound_line: int = OUTBOUND_LIMIT
     outbox: int = 8 * 1024 * 1024
     stall_seconds: float = 120.0
+
+    @classmethod
+    def of(cls, limits: Limits) -> PeerLimits:
+        """Those of a connection for which an operator lowered some."""
+        return cls(inbound_line=limits.inbound_line_bytes, outbound_line=limits.outbound_line_bytes)
 
 
 class Ending(StrEnum):
@@ -67,7 +75,8 @@ class Peer:
     """The agent's end of an ACP connection.
 
     Use: `await peer.run()` until the client is gone, settle what is open, `await peer.aclose()`.
-    The peer owns the writer task and one task per request; `aclose` ends them all.
+    The peer owns the writer task and one task per request; `aclose` ends them all. `count` hears of
+    each line over its limit.
     """
 
     def __init__(
@@ -76,10 +85,13 @@ class Peer:
         handler: Handler,
         clock: Clock,
         limits: PeerLimits = PeerLimits(),
+        *,
+        count: Callable[[Bound], None] = lambda _: None,
     ) -> None:
         self._transport = transport
         self._handler = handler
         self._limits = limits
+        self._count = count
         self._lines = LineBuffer(limits.inbound_line)
         self._running: dict[Id, _Running] = {}
         self._asks: dict[int, asyncio.Future[object]] = {}
@@ -174,8 +186,8 @@ class Peer:
             await asyncio.wait({self._writer})
 
     def notify(self, method: str, params: JsonObject) -> None:
-        """Queue a notification; dropped once the connection is over. ValueError: over 1 MiB."""
-        self._outbox.put(encode(jsonrpc.notification(method, params)))
+        """Queue a notification; dropped once the connection is over. ValueError: too long."""
+        self._outbox.put(self._encode(jsonrpc.notification(method, params)))
 
     async def request(self, method: str, params: JsonObject) -> object:
         """Ask the client and wait for its result.
@@ -189,7 +201,7 @@ class Peer:
             raise PeerError(Code.LIMIT, "Too many requests wait for the client.")
         self._last_ask += 1
         ident = self._last_ask
-        line = encode(jsonrpc.request(ident, method, params))
+        line = self._encode(jsonrpc.request(ident, method, params))
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._asks[ident] = answer
         self._outbox.put(line)
@@ -202,6 +214,7 @@ class Peer:
 
     async def _take(self, line: bytes | Oversize) -> None:
         if isinstance(line, Oversize):
+            self._count(Bound.INBOUND_LINE_BYTES)
             text = f"A line of more than {line.limit} bytes was dropped."
             self._refuse(None, AcpError(Code.INVALID_REQUEST, text))
             return
@@ -240,7 +253,7 @@ class Peer:
     async def _serve(self, call: Call) -> None:
         try:
             result = await self._handler.request(call)
-            line = encode(jsonrpc.success(call.id, result))
+            line = self._encode(jsonrpc.success(call.id, result))
         except AcpError as error:
             line = self._failure(call.id, error)
         except asyncio.CancelledError:
@@ -255,6 +268,13 @@ class Peer:
         self._outbox.put(line)
         if call.after is not None:
             call.after()
+
+    def _encode(self, message: JsonObject) -> bytes:
+        try:
+            return encode(message, self._limits.outbound_line)
+        except ValueError:
+            self._count(Bound.OUTBOUND_LINE_BYTES)
+            raise
 
     def _cancelled(self, ident: Id) -> AcpError:
         if self._running[ident].withdrawn:
@@ -296,7 +316,7 @@ class Peer:
 
     def _failure(self, ident: Id, error: AcpError) -> bytes:
         try:
-            return encode(jsonrpc.failure(ident, error.to_json()))
+            return self._encode(jsonrpc.failure(ident, error.to_json()))
         except (ValueError, TypeError):
             logger.exception("an error answer could not be written")
             plain = AcpError(error.code, "The error is too long to be told.")

@@ -7,7 +7,7 @@ far below the outbound limit: text is split, tool results are cut with a mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from adapter.acp import toolcalls
@@ -28,20 +28,18 @@ from adapter.core.values import (
     ToolStatus,
     Usage,
 )
+from adapter.limits import DEFAULTS, Limits
 from contract.errors import AcpError
 
-# Characters of one text chunk: JSON may need six bytes for one, and a line holds 1 MiB.
-CHUNK_CHARS: Final = 128 * 1024
-# Characters of a sentence, which may hold an error text of the server or of a provider.
-SENTENCE_CHARS: Final = 4096
-TITLE_CHARS: Final = 1024
+# JSON may need six bytes for a character, and the line holds more than the text.
+LINE_SHARE: Final = 8
 DETAIL_ROOM: Final = 64 * 1024
 AMBIENT: Final = "ambient"
 
 Json = dict[str, object]
 
 
-def chunks(chunk: Chunk) -> Iterator[Json]:
+def chunks(chunk: Chunk, limits: Limits = DEFAULTS) -> Iterator[Json]:
     """`agent_message_chunk` or `agent_thought_chunk`, never empty, split when very long."""
     kind = "agent_message_chunk" if chunk.kind == "text" else "agent_thought_chunk"
     meta: Json = {}
@@ -50,22 +48,27 @@ def chunks(chunk: Chunk) -> Iterator[Json]:
     if chunk.recovered:
         meta["origin"] = "recovered"
     meta |= _of(chunk.origin)
-    for start in range(0, len(chunk.text), CHUNK_CHARS):
+    for text in _pieces(chunk.text, limits):
         update: Json = {
             "sessionUpdate": kind,
             "messageId": chunk.message_id,
-            "content": {"type": "text", "text": chunk.text[start : start + CHUNK_CHARS]},
+            "content": {"type": "text", "text": text},
         }
         if meta:
             update["_meta"] = {META: meta}
         yield update
 
 
-def user_text(message_id: str, text: str) -> Iterator[Json]:
+def user_text(message_id: str, text: str, limits: Limits = DEFAULTS) -> Iterator[Json]:
     """`user_message_chunk`s of a prompt's text, split when very long."""
-    for start in range(0, len(text), CHUNK_CHARS):
-        block: Json = {"type": "text", "text": text[start : start + CHUNK_CHARS]}
-        yield user_block(message_id, block)
+    for piece in _pieces(text, limits):
+        yield user_block(message_id, {"type": "text", "text": piece})
+
+
+def _pieces(text: str, limits: Limits) -> Iterator[str]:
+    size = min(limits.text_chunk_chars, limits.outbound_line_bytes // LINE_SHARE)
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
 
 
 def user_block(message_id: str, block: Json) -> Json:
@@ -81,10 +84,13 @@ def with_meta(update: Json, **told: object) -> Json:
     return {**update, "_meta": {META: {**mine, **told}}}
 
 
-def tool(tool_call: Tool, directory: str) -> Json:
-    """`tool_call` at first sight, `tool_call_update` afterwards."""
+def tool(tool_call: Tool, directory: str, limits: Limits = DEFAULTS) -> Json:
+    """`tool_call` at first sight, `tool_call_update` afterwards.
+
+    What a limit kept out of it stands in `_meta` (`omitted`).
+    """
     kind = "tool_call" if tool_call.first else "tool_call_update"
-    update: Json = {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory)}
+    update: Json = {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory, limits)}
     meta = _of(tool_call.origin)
     return with_meta(update, **meta) if meta else update
 
@@ -101,9 +107,17 @@ def progress(made: Progress) -> Json:
     }
 
 
-def prompted(told: Prompted) -> Iterator[Json]:
+def omitted(update: Json) -> Mapping[str, int]:
+    """What a limit kept out of an update of a tool call, by the name of the limit."""
+    meta = update.get("_meta")
+    mine = meta.get(META) if isinstance(meta, dict) else None
+    told = mine.get(toolcalls.OMITTED) if isinstance(mine, dict) else None
+    return told if isinstance(told, dict) else {}
+
+
+def prompted(told: Prompted, limits: Limits = DEFAULTS) -> Iterator[Json]:
     """`user_message_chunk` of a prompt that another client sent."""
-    for update in user_text(told.message_id, told.text):
+    for update in user_text(told.message_id, told.text, limits):
         yield with_meta(update, **_of(told.origin))
 
 
@@ -115,11 +129,11 @@ def usage(spent: Usage, size: int) -> Json:
     return update
 
 
-def notice(told: Notice, *, advertised: bool) -> Json:
+def notice(told: Notice, limits: Limits = DEFAULTS, *, advertised: bool) -> Json:
     """`notice` for a client that advertised it, else a `session_info_update` with `_meta`."""
-    title = cut(told.title, SENTENCE_CHARS)
+    title = cut(told.title, limits.line_chars)
     room = Room(DETAIL_ROOM)
-    data = {key: room.value(value, SENTENCE_CHARS) for key, value in told.data.items()}
+    data = {key: room.value(value, limits.line_chars) for key, value in told.data.items()}
     detail: Json = {"notice": told.kind, "text": title, **data}
     if advertised:
         return {
@@ -131,9 +145,9 @@ def notice(told: Notice, *, advertised: bool) -> Json:
     return {"sessionUpdate": "session_info_update", "_meta": {META: detail}}
 
 
-def compaction(told: Compaction, *, advertised: bool) -> Json:
+def compaction(told: Compaction, limits: Limits = DEFAULTS, *, advertised: bool) -> Json:
     """`compaction_update` for a client that advertised it, else what it says in `_meta` alone."""
-    error = None if told.error is None else cut(told.error, SENTENCE_CHARS)
+    error = None if told.error is None else cut(told.error, limits.line_chars)
     reason: Json = {"reason": told.reason} if told.reason else {}
     if advertised:
         update: Json = {
@@ -165,14 +179,14 @@ def available_commands(commands: list[Json]) -> Json:
     return {"sessionUpdate": "available_commands_update", "availableCommands": commands}
 
 
-def title(text: str) -> Json:
+def title(text: str, limits: Limits = DEFAULTS) -> Json:
     """`session_info_update` with the title that the session now has."""
-    return {"sessionUpdate": "session_info_update", "title": cut(text, TITLE_CHARS)}
+    return {"sessionUpdate": "session_info_update", "title": cut(text, limits.line_chars)}
 
 
-def prompt_error(outcome: Outcome) -> AcpError:
+def prompt_error(outcome: Outcome, limits: Limits = DEFAULTS) -> AcpError:
     """The error of `session/prompt`, for an outcome without a stop reason."""
-    return AcpError(outcome.code, cut(outcome.message, SENTENCE_CHARS), error_data(outcome))
+    return AcpError(outcome.code, cut(outcome.message, limits.line_chars), error_data(outcome))
 
 
 def prompt_result(outcome: Outcome) -> Json:

@@ -66,5 +66,5 @@ def advance(owner: int, known: Tool | None, event: ev.ToolEvent) -> Tool | None:
 def kept(tool: Tool) -> Tool:
     """What is remembered of a call: of one that is over only its state, for there may be many."""
     if tool.status in OVER:
-        return replace(tool, input=None, content=None, metadata=None)
+        return replace(tool, input=None, content=None, metadata=None, error=None)
     return tool

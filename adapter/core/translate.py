@@ -21,7 +21,7 @@ from contract.shapes import Tokens
 def translate(state: SessionState, event: ev.MessageEvent) -> list[Output]:
     """The updates that follow from one event of a message; none for a foreign message."""
     message = state.message_of(event.message_id)
-    if message is None:
+    if message is None or message.folded:
         return []
     turn = state.turns[message.turn_id]
     match event:
@@ -69,7 +69,7 @@ def restore(state: SessionState, turn: Turn, row: AssistantRow) -> list[Output]:
         turn.last_finish = row.finish
     out: list[Output] = []
     ordinals: dict[Kind, int] = {"text": 0, "reasoning": 0}
-    for part in row.content:
+    for part in row.content if not message.folded else ():
         if isinstance(part, TextPart | ReasoningPart):
             key = Part(row.id, part.type, ordinals[part.type])
             ordinals[part.type] += 1

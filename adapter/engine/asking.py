@@ -97,7 +97,9 @@ class Asking:
         options.append({"optionId": "reject_once", "name": "Reject", "kind": "reject_once"})
         return {
             "sessionId": self._session_id,
-            "toolCall": toolcalls.permission(asked.ask, asked.tool, self._directory, asked.child),
+            "toolCall": toolcalls.permission(
+                asked.ask, asked.tool, self._directory, asked.child, self._settings.limits
+            ),
             "options": options,
         }
 

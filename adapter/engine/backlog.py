@@ -19,6 +19,7 @@ from typing import Final
 
 from adapter.core.values import Chunk
 from adapter.engine.owed import Json, Queue, Shown, Ways
+from adapter.limits import DEFAULTS, Limits
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +49,10 @@ class Backlog:
         relaxed: Callable[[], Awaitable[None]],
         give_up: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
+        *,
+        limits: Limits = DEFAULTS,
     ) -> None:
-        self._ways = Ways(send, fetch, relaxed, sleep)
+        self._ways = Ways(send, fetch, relaxed, sleep, limits)
         self._give_up = give_up
         self._queues: dict[str, Queue] = {}
         self._drains: dict[str, asyncio.Task[None]] = {}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
 
 from adapter.acp import updates
 from adapter.acp.capabilities import Capabilities, capabilities
+from adapter.acp.overlimit import OverLimit
 from adapter.acp.peer import Peer, PeerError
 from adapter.acp.transport import Call
 from adapter.core import values as v
@@ -15,14 +17,18 @@ from adapter.engine.engine import Engine
 from adapter.engine.methods.choosing import Choosing
 from adapter.engine.methods.desk import Desk, Method
 from adapter.engine.methods.ending import Ending
+from adapter.engine.methods.listing import Listing
 from adapter.engine.methods.loading import Loading
 from adapter.engine.methods.opening import Opening
 from adapter.engine.methods.prompting import Prompting
 from adapter.engine.problems import as_acp_error
 from adapter.engine.sessions import OpenSessions
+from adapter.limits import Bound
 from adapter.upstream.errors import UpstreamError
 from contract.errors import AcpError, Code
 from contract.initialize import initialize_result
+
+SETUPS: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +43,12 @@ class Connection:
         self._peer: Peer | None = None
         self._can = capabilities(client or {})
         self._backlog = Backlog(
-            self._send, engine.server.row, self._relaxed, self._give_up, engine.sleep
+            self._send,
+            engine.server.row,
+            self._relaxed,
+            self._give_up,
+            engine.sleep,
+            limits=engine.settings.limits,
         )
         self._sessions = OpenSessions(engine, self)
         desk = Desk(engine, self, self._sessions)
@@ -49,7 +60,10 @@ class Connection:
             "session/new": opening.new,
             "session/load": loading.load,
             "session/resume": opening.resume,
+            "session/list": Listing(desk).list,
+            "session/fork": opening.fork,
             "session/close": ending.close,
+            "session/delete": ending.delete,
             "session/prompt": self._prompting.prompt,
             "session/set_mode": choosing.set_mode,
             "session/set_config_option": choosing.set_config_option,
@@ -74,6 +88,7 @@ class Connection:
         await self._backlog.aclose()
         for one in opened.values():
             self._engine.mcp.release(one.hub.session_id, one.owner)
+        self._sessions.leave()
         interrupts: list[str] = []
         withdrawals: list[tuple[str, str]] = []
         for session_id, (stops, withdrawn) in zip(opened, left, strict=True):
@@ -97,7 +112,7 @@ class Connection:
         if self._backlog.busy(session_id) or self._congested:
             self._backlog.owe_text(session_id, chunk)
             return
-        for update in updates.chunks(chunk):
+        for update in updates.chunks(chunk, self._engine.settings.limits):
             self._send(session_id, update)
 
     async def ask(self, method: str, params: Json) -> object:
@@ -139,9 +154,25 @@ class Connection:
         if method is None:
             raise AcpError(Code.METHOD_UNKNOWN, f"Method {call.method[:100]} is unknown.")
         try:
-            return await method(call)
+            with self._sessions.request(call.params.get("sessionId")):
+                return await self._timely(method, call)
+        except OverLimit as refusal:
+            self._engine.counters.hit(refusal.bound)
+            raise
         except UpstreamError as error:
             raise as_acp_error(error, self._engine.settings) from error
+
+    async def _timely(self, method: Method, call: Call) -> Json:
+        """Serve it; what opens a session fails after a while, with no prompt sent."""
+        seconds = self._engine.settings.limits.setup_seconds
+        try:
+            async with asyncio.timeout(seconds if call.method in SETUPS else None) as limit:
+                return await method(call)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = f"The session could not be opened within {seconds:g} s; try it again."
+            raise OverLimit(Bound.SETUP_SECONDS, AcpError(Code.INTERNAL, message)) from None
 
     def notification(self, method: str, params: Json) -> None:
         """`session/cancel`; every other notification is ignored (ACP)."""

@@ -12,13 +12,18 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from adapter.acp.overlimit import over
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
+from adapter.engine.counters import Counters
 from adapter.engine.hub import Hub
+from adapter.engine.idle import Places
+from adapter.engine.listed import ListCounters
 from adapter.engine.mcp import Registrations, not_added
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
+from adapter.limits import Bound
 from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
 from adapter.upstream.errors import UpstreamError
@@ -50,6 +55,9 @@ class Engine:
         self.server = Server(settings.server, settings.credential, settings.http)
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
         self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep)
+        self.counters = Counters()
+        self.listed = ListCounters()
+        self.places = Places(settings.limits, clock, self.counters)
         self.watch = Watch()
         self.feed = Feed(self.server, self.watch, self, clock, settings.feed, sleep=sleep)
         self._services = Services(
@@ -65,6 +73,7 @@ class Engine:
             saw_pid=self._saw_pid,
             follow=self._follow,
             context_size=self._context_size,
+            counters=self.counters,
         )
         self._hubs: dict[str, Hub] = {}
         # Every followed session, root or descendant, to its root.
@@ -82,6 +91,7 @@ class Engine:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self.places.close()
         tasks = {task for task in (self._reader, self._contract, *self._tasks) if task is not None}
         for task in tasks:
             task.cancel()
@@ -104,10 +114,29 @@ class Engine:
         hub = self._hubs.get(session.id)
         if hub is None:
             if not self.watch.add(session.id):
-                raise AcpError(Code.LIMIT, "Too many sessions are open on this adapter.")
+                raise over(Bound.SESSIONS, "Too many sessions are open on this adapter.")
             hub = self._hubs[session.id] = Hub(self._services, session, directory)
             self._roots[session.id] = session.id
         return hub
+
+    def has_room(self, session_id: str) -> bool:
+        """Whether the session can be opened; a session that is idle makes room for it."""
+        if session_id in self._hubs:
+            return True
+        while len(self._hubs) >= self.settings.limits.sessions:
+            if not self.places.make_room():
+                return False
+        return True
+
+    @property
+    def open_sessions(self) -> int:
+        """Sessions that a client has open and that are not put aside."""
+        return len(self._hubs)
+
+    @property
+    def turns(self) -> int:
+        """Prompts in flight, of every client."""
+        return sum(len(hub.core.turn_ids) for hub in self._hubs.values())
 
     async def release(self, hub: Hub) -> None:
         """Forget a session that nobody has open, once no stop is owed to the server."""
@@ -121,13 +150,23 @@ class Engine:
         if not hub.attached:
             await self._forget(hub)
 
+    def drop(self, hub: Hub) -> None:
+        """Forget a session at once that nobody has open and that has nothing in flight."""
+        if self._take_out(hub):
+            self._spawn(hub.aclose())
+
     async def _forget(self, hub: Hub) -> None:
-        if self._hubs.pop(hub.session_id, None) is None:
-            return
+        if self._take_out(hub):
+            await hub.aclose()
+
+    def _take_out(self, hub: Hub) -> bool:
+        if self._hubs.get(hub.session_id) is not hub:
+            return False
+        del self._hubs[hub.session_id]
         for session_id in [key for key, root in self._roots.items() if root == hub.session_id]:
             del self._roots[session_id]
             self.watch.discard(session_id)
-        await hub.aclose()
+        return True
 
     async def check_contract(self) -> None:
         """Refuse a server without a required route: AcpError -32054. Checked once it answers."""

@@ -25,6 +25,7 @@ from adapter.engine.past import Past
 from adapter.engine.services import Services
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
+from adapter.limits import Bound
 from contract.events import Event
 from contract.reads import Session
 
@@ -37,8 +38,9 @@ class Hub:
     def __init__(self, services: Services, session: Session, directory: str) -> None:
         self.session_id = session.id
         self.directory = directory
+        self._limits = services.settings.limits
         self.core = SessionCore(
-            session.id, services.offsets, services.pid(), session.cost, services.settings.limits
+            session.id, services.offsets, services.pid(), session.cost, self._limits
         )
         self._stepped = asyncio.Event()
         self._services = services
@@ -219,22 +221,24 @@ class Hub:
                 if attachment is not None:
                     attachment.client.text(self.session_id, output)
             case v.Tool():
-                self._update(output.owner, updates.tool(output, self.directory))
+                self._tool(output)
             case v.Progress():
                 self._update(output.owner, updates.progress(output))
             case v.Prompted():
-                for update in updates.prompted(output):
+                for update in updates.prompted(output, self._limits):
                     self._update(output.owner, update)
             case v.Compaction():
                 attachment = self._attachments.get(output.owner)
                 if attachment is not None:
                     advertised = attachment.client.can.compaction
-                    self._update(output.owner, updates.compaction(output, advertised=advertised))
+                    told = updates.compaction(output, self._limits, advertised=advertised)
+                    self._update(output.owner, told)
             case v.Notice():
                 attachment = self._attachments.get(output.owner)
                 if attachment is not None:
                     advertised = attachment.client.can.notices
-                    self._update(output.owner, updates.notice(output, advertised=advertised))
+                    told = updates.notice(output, self._limits, advertised=advertised)
+                    self._update(output.owner, told)
             case v.Usage():
                 size = self._services.context_size(self.directory, output.model)
                 if size is not None:
@@ -265,6 +269,12 @@ class Hub:
         """Whether the client wants the updates of sub-agents themselves."""
         attachment = self._attachments.get(output.owner)
         return attachment is not None and attachment.client.can.child_updates
+
+    def _tool(self, tool: v.Tool) -> None:
+        update = updates.tool(tool, self.directory, self._limits)
+        for name in updates.omitted(update):
+            self._services.counters.hit(Bound(name))
+        self._update(tool.owner, update)
 
     def _update(self, owner: int, update: dict[str, object]) -> None:
         attachment = self._attachments.get(owner)

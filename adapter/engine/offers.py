@@ -112,7 +112,7 @@ class Offers:
         if told is not None:
             self._told[owner] = told
         if title != self.title:
-            self._attachments[owner].client.update(self._session_id, updates.title(self.title))
+            self._attachments[owner].client.update(self._session_id, self._title())
 
     # --- what happens ---------------------------------------------------------------------
 
@@ -165,7 +165,10 @@ class Offers:
             return
         self.title = title
         for attachment in self._attachments.values():
-            attachment.client.update(self._session_id, updates.title(title))
+            attachment.client.update(self._session_id, self._title())
+
+    def _title(self) -> Json:
+        return updates.title(self.title, self._services.settings.limits)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._teller = None

@@ -18,6 +18,7 @@ from adapter.core.offsets import Kind, Part
 from adapter.core.parts import tool_of
 from adapter.core.reconcile import is_retried
 from adapter.core.values import Chunk, Notice, Tool, ToolStatus
+from adapter.limits import DEFAULTS, Limits
 from contract.reads import (
     AnyRow,
     AssistantRow,
@@ -46,9 +47,10 @@ OWNER: Final = 0
 class Replay:
     """Rows in, oldest first; updates out. What was shown of each part and tool is kept."""
 
-    def __init__(self, directory: str, can: Capabilities) -> None:
+    def __init__(self, directory: str, can: Capabilities, limits: Limits = DEFAULTS) -> None:
         self._directory = directory
         self._can = can
+        self._limits = limits
         self.active = False
         """Whether the session runs, so that what is open may still end."""
         self._failed: str | None = None
@@ -60,14 +62,14 @@ class Replay:
     def notice(self, kind: str, title: str, **data: object) -> Json:
         """A notice about the replay itself."""
         told = Notice(OWNER, kind, title, {"origin": ORIGIN, **data})
-        return updates.notice(told, advertised=self._can.notices)
+        return updates.notice(told, self._limits, advertised=self._can.notices)
 
     def updates(self, row: AnyRow) -> Iterator[Json]:
         """What the row shows, in the order of its parts."""
         match row:
             case UserRow():
                 self._failed = None
-                yield from _user(row)
+                yield from _user(row, self._limits)
             case AssistantRow():
                 yield from self._assistant(row)
             case ShellRow():
@@ -85,7 +87,7 @@ class Replay:
                     ordinals[part.type] += 1
                     self.texts[key] = len(part.text)
                     chunk = Chunk(OWNER, row.id, part.type, part.text, retry_of)
-                    yield from map(_marked, updates.chunks(chunk))
+                    yield from map(_marked, updates.chunks(chunk, self._limits))
                 case ToolPart():
                     yield self._tool(replace(tool_of(OWNER, row.id, part), first=True))
                 case _:
@@ -96,14 +98,14 @@ class Replay:
     def _tool(self, tool: Tool) -> Json:
         if tool.status in OPEN and not self.active:
             tool = replace(tool, status=ToolStatus.FAILED, error=UNFINISHED)
-        update = updates.tool(tool, self._directory)
+        update = updates.tool(tool, self._directory, self._limits)
         self.tools[str(update["toolCallId"])] = update["status"] in OVER
         return _marked(update)
 
 
-def _user(row: UserRow) -> Iterator[Json]:
+def _user(row: UserRow, limits: Limits) -> Iterator[Json]:
     if row.text:
-        yield from map(_marked, updates.user_text(row.id, row.text))
+        yield from map(_marked, updates.user_text(row.id, row.text, limits))
     for file in row.files:
         yield _marked(updates.user_block(row.id, _block(file)))
 

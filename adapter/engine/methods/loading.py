@@ -44,7 +44,7 @@ class Loading:
         known = self.desk.sessions.get(session.id) is not None
         one = self.opening.open(session, home, call)
         hold = await self.backlog.hold(session.id)
-        replay = Replay(home, self.desk.client.can)
+        replay = Replay(home, self.desk.client.can, self.desk.engine.settings.limits)
 
         def release() -> None:
             self.backlog.release(session.id, hold, Shown(replay.texts, replay.tools))

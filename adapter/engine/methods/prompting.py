@@ -41,7 +41,7 @@ class Prompting:
         outcome = await asyncio.shield(answer)
         await self._drained(params.session_id)
         if outcome.stop is None:
-            raise updates.prompt_error(outcome)
+            raise updates.prompt_error(outcome, self._desk.engine.settings.limits)
         return updates.prompt_result(outcome)
 
     def cancel(self, params: Json) -> None:

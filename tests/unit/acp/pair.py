@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from adapter.acp.jsonrpc import JsonObject
 from adapter.acp.peer import Ending, Peer, PeerLimits
 from adapter.acp.transport import Call
+from adapter.limits import Bound
 
 DEADLINE = 5.0
 
@@ -117,7 +118,8 @@ class Connection:
         self.wire = MemoryTransport()
         self.handler = ScriptedHandler()
         self.clock = HandClock()
-        self.peer = Peer(self.wire, self.handler, self.clock, limits)
+        self.counted: list[Bound] = []
+        self.peer = Peer(self.wire, self.handler, self.clock, limits, count=self.counted.append)
         self.running = asyncio.create_task(self.peer.run())
 
     async def ended(self) -> Ending:

@@ -10,6 +10,7 @@ import pytest
 from adapter.acp.jsonrpc import JsonObject
 from adapter.acp.peer import Ending, PeerError, PeerLimits
 from adapter.acp.transport import Call
+from adapter.limits import Bound, Limits
 from contract.errors import AcpError
 from tests.unit.acp.pair import DEADLINE, connected, echo, note, req
 
@@ -189,6 +190,20 @@ async def test_hostile_lines_cost_one_error_each_and_nothing_else() -> None:
     assert codes == [-32600, -32600, -32600, -32600, -32700, -32700, -32700, -32600]
     assert all(line["id"] is None for line in lines[:8])
     assert lines[8]["result"] == {}
+    assert c.counted == [Bound.INBOUND_LINE_BYTES]
+
+
+async def test_what_does_not_fit_in_a_line_is_counted_and_told_in_few_words() -> None:
+    limits = Limits(outbound_line_bytes=200, inbound_line_bytes=9000)
+    async with connected(PeerLimits.of(limits)) as c:
+        c.handler.methods["echo"] = echo
+        c.wire.say(req(1, "echo", text="x" * 200), req(2, "echo", text="x"))
+        failed, answer = await c.wire.wait_lines(2)
+        with pytest.raises(ValueError, match="over 200"):
+            c.peer.notify("session/update", {"text": "x" * 200})
+    assert (failed["id"], answer["result"]) == (1, {"text": "x"})
+    assert "error" in failed
+    assert c.counted == [Bound.OUTBOUND_LINE_BYTES] * 2
 
 
 async def test_a_handler_that_fails_on_a_notification_disturbs_nothing() -> None:

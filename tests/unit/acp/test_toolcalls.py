@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,11 +11,15 @@ from hypothesis import strategies as st
 
 from adapter.acp import jsonrpc
 from adapter.acp.framing import encode
-from adapter.acp.toolcalls import absolute, describe, locations, permission, title
+from adapter.acp.toolcalls import describe, permission, title
+from adapter.acp.updates import omitted
 from adapter.acp.updates import tool as tool_update
 from adapter.core.values import Tool, ToolStatus
+from adapter.limits import DEFAULTS, FLOORS, Limits
 from contract.shapes import AskSource, PermissionAsk, ToolContent
 from tests.support.oracle import Oracle
+
+SHORT = Limits(outbound_line_bytes=FLOORS["outbound_line_bytes"])
 
 HOME = "/srv/project"
 JSON = st.recursive(
@@ -87,7 +92,7 @@ def held(oracle: Oracle, message: dict[str, Any]) -> list[str]:
 
 
 def test_a_call_names_its_tool_kind_and_state() -> None:
-    fields = describe(made(status=ToolStatus.PENDING), HOME)
+    fields = describe(replace(made(status=ToolStatus.PENDING), first=True), HOME)
     assert fields == {
         "toolCallId": "msg_1/call_1",
         "title": "shell",
@@ -123,33 +128,6 @@ def test_kinds(name: str, kind: str) -> None:
 )
 def test_titles(name: str, given_: dict[str, object] | None, shown: str) -> None:
     assert title(name, given_) == shown
-
-
-@pytest.mark.parametrize(
-    ("path", "full"),
-    [("a.txt", "/srv/project/a.txt"), ("/etc/x", "/etc/x"), ("../b", "/srv/b"),
-     ("./c/../d", "/srv/project/d"), ("../../../..", "/"), (".", "/srv/project")],
-)  # fmt: skip
-def test_paths_become_absolute(path: str, full: str) -> None:
-    assert absolute(path, HOME) == full
-
-
-@pytest.mark.parametrize(
-    ("given_", "places"),
-    [
-        ({"path": "a"}, [{"path": "/srv/project/a"}]),
-        ({"filePath": "/b", "offset": 7}, [{"path": "/b", "line": 7}]),
-        ({"path": "a", "offset": 0}, [{"path": "/srv/project/a"}]),
-        ({"path": "a", "offset": True}, [{"path": "/srv/project/a"}]),
-        ({"path": "a", "offset": 2**32}, [{"path": "/srv/project/a"}]),
-        ({"path": ""}, []),
-        ({"path": 5}, []),
-        ({"path": "x" * 5000}, []),
-        ({}, []),
-    ],
-)
-def test_locations(given_: dict[str, object], places: list[dict[str, object]]) -> None:
-    assert locations(given_, HOME) == places
 
 
 def test_a_diff_comes_from_the_result_and_never_from_the_arguments() -> None:
@@ -192,7 +170,7 @@ def test_results_are_shown_and_kept_raw() -> None:
     assert [block["content"] for block in as_list(fields["content"])] == [
         {"type": "text", "text": "one"},
         {"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "text/plain"},
-        {"type": "text", "text": "[file shot, image/png]"},
+        {"type": "image", "data": "AAAA", "mimeType": "image/png"},
         {"type": "text", "text": "[file without a name, unknown type]"},
     ]
     assert fields["rawOutput"] == {"output": "one", "metadata": {"exit": 0}}
@@ -232,12 +210,21 @@ def test_a_permission_without_a_known_call_says_what_it_is_for() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("child", "title"), [("fix  it", "fix it: ls *"), ("", "Sub-agent: ls *"), (None, "ls *")]
+)
+def test_the_ask_of_a_sub_agent_begins_with_its_name(child: str | None, title: str) -> None:
+    ask = PermissionAsk(id="per_1", session_id="ses_c", action="shell", resources=("ls *",))
+    assert permission(ask, None, HOME, child)["title"] == title
+
+
 # That it fits
 
 DEEP: dict[str, Any] = {}
 for _ in range(400):
     DEEP = {"a": DEEP, "b": [DEEP]}
 WIDE = {f"{number}" * 300: ["\x00" * 5000] * 100 for number in range(100)}
+PICTURE = "data:image/png;base64," + "A" * 256 * 1024
 HUNKS = ("@@ -1 +1 @@\n-" + "\x01" * 60_000 + "\n+" + "é" * 60_000 + "\n") * 40
 HUGE = {
     "control characters": made(content=(text("\x00" * 300_000),) * 100),
@@ -248,6 +235,13 @@ HUGE = {
     "paths": made("read", input={"path": "\x00" * 4_000_000}),
     "long paths": made("read", input={"path": "\x01" * 4000}, metadata=WIDE, content=(text("x"),)),
     "a name": made("\x00" * 1_000_000),
+    "images": made(content=(ToolContent(type="file", uri=PICTURE, mime="image/png"),) * 9),
+    "many places": made(
+        "edit", metadata={"files": [{"file": "\x01" * 4000 + str(n)} for n in range(99)]}
+    ),
+    "calls": made(
+        "execute", metadata={"toolCalls": [{"tool": "\x00" * 9000, "status": "x"}] * 999}
+    ),
     "links": made(content=(ToolContent(type="file", uri="\x01" * 4000, name="\x01" * 900),) * 99),
     "many files": made(
         "edit", metadata={"files": [{"file": "\x01" * 4000, "patch": "@@ -1 +1 @@\n-a\n"}] * 999}
@@ -255,10 +249,14 @@ HUGE = {
 }
 
 
+@pytest.mark.parametrize("limits", [DEFAULTS, SHORT], ids=["default", "lowest"])
 @pytest.mark.parametrize("tool", HUGE.values(), ids=HUGE)
-def test_whatever_the_server_says_fits_in_a_line(tool: Tool, oracle: Oracle) -> None:
-    message = notified(tool_update(tool, HOME))
-    encode(message)
+def test_whatever_the_server_says_fits_in_a_line(
+    tool: Tool, limits: Limits, oracle: Oracle
+) -> None:
+    line = limits.outbound_line_bytes
+    message = notified(tool_update(tool, HOME, limits))
+    encode(message, line)
     ask = PermissionAsk(
         id="per_" + "x" * 2_000_000,
         session_id="ses_1",
@@ -269,11 +267,43 @@ def test_whatever_the_server_says_fits_in_a_line(tool: Tool, oracle: Oracle) -> 
     for given_ in (tool, None):
         asked: dict[str, Any] = {
             "sessionId": "ses_1",
-            "toolCall": permission(ask, given_, HOME),
+            "toolCall": permission(ask, given_, HOME, limits=limits),
             "options": [],
         }
-        encode(jsonrpc.request(1, "session/request_permission", asked))
+        encode(jsonrpc.request(1, "session/request_permission", asked), line)
     assert held(oracle, message) == []
+
+
+def test_the_raw_output_has_a_limit_of_its_own_and_says_what_it_lacks() -> None:
+    small = Limits(tool_output_bytes=100)
+    fits = tool_update(made(content=(text("x" * 100),)), HOME, small)
+    assert fits["rawOutput"] == {"output": "x" * 100}
+    assert omitted(fits) == {}
+    cut = tool_update(made(content=(text("é" * 100),)), HOME, small)
+    assert cut["rawOutput"] == {"output": "é" * 50 + "… [50 characters more]"}
+    assert omitted(cut) == {"tool_output_bytes": 50}
+    assert cut["_meta"] == {"opencode-acp": {"omitted": {"tool_output_bytes": 50}}}
+
+
+def test_a_result_of_256_kib_is_whole() -> None:
+    whole = tool_update(made(content=(text("x" * DEFAULTS.tool_output_bytes),)), HOME)
+    assert omitted(whole) == {}
+    assert whole["rawOutput"] == {"output": "x" * DEFAULTS.tool_output_bytes}
+
+
+def test_places_over_the_limit_are_counted() -> None:
+    files = [{"file": f"f{number}"} for number in range(20)]
+    few = tool_update(made("edit", metadata={"files": files}), HOME)
+    assert [place["path"] for place in cast("list[Any]", few["locations"])] == [
+        f"{HOME}/f{number}" for number in range(DEFAULTS.tool_locations)
+    ]
+    assert omitted(few) == {"tool_locations": 4}
+
+
+def test_a_title_is_not_forgotten_with_the_input() -> None:
+    known = made(status=ToolStatus.IN_PROGRESS, input={"command": "make"})
+    assert describe(known, HOME)["title"] == "make"
+    assert "title" not in describe(replace(known, input=None), HOME)
 
 
 def test_a_call_with_a_huge_id_keeps_it_through_its_updates() -> None:

@@ -9,8 +9,22 @@ import pytest
 from adapter.acp import jsonrpc, updates
 from adapter.acp.framing import encode
 from adapter.acp.meta import META
-from adapter.acp.updates import CHUNK_CHARS, SENTENCE_CHARS
-from adapter.core.values import Chunk, Notice, Outcome, Stop, Tool, ToolStatus, Usage
+from adapter.core.errands import LINES
+from adapter.core.values import (
+    Chunk,
+    Line,
+    Notice,
+    OfChild,
+    OfRun,
+    Outcome,
+    Progress,
+    Prompted,
+    Stop,
+    Tool,
+    ToolStatus,
+    Usage,
+)
+from adapter.limits import DEFAULTS, FLOORS, Limits
 from contract.shapes import CacheTokens, Tokens
 from tests.support.oracle import Oracle
 
@@ -49,6 +63,26 @@ def test_text_goes_out_under_its_message(kind: Any, name: str, oracle: Oracle) -
     assert faults(oracle, update) == []
 
 
+@pytest.mark.parametrize("chars", [1, 1000, DEFAULTS.text_chunk_chars])
+def test_lower_limits_make_shorter_chunks_and_lose_nothing(chars: int) -> None:
+    least = FLOORS["outbound_line_bytes"]
+    limits = Limits(text_chunk_chars=chars, outbound_line_bytes=least)
+    for text in ("\x01" * 3 * min(chars, 40_000), "x" * (2 * chars + 1)):
+        made: list[Any] = list(updates.chunks(Chunk(1, "msg_1", "text", text), limits))
+        pieces = [update["content"]["text"] for update in made]
+        assert "".join(pieces) == text
+        assert max(map(len, pieces)) <= chars
+        for update in made:
+            encode(jsonrpc.notification("session/update", {"update": update}), least)
+
+
+def test_a_sentence_over_the_limit_is_cut_with_a_mark() -> None:
+    limits = Limits(line_chars=10)
+    told = updates.notice(Notice(1, "retry", "x" * 15), limits, advertised=True)
+    assert told["title"] == "x" * 10 + "… [5 characters more]"
+    assert updates.title("y" * 15, limits)["title"] == "y" * 10 + "… [5 characters more]"
+
+
 def test_no_text_makes_no_chunk() -> None:
     assert list(updates.chunks(Chunk(1, "msg_1", "text", ""))) == []
 
@@ -62,7 +96,7 @@ def test_where_text_came_from_is_said_beside_it(oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("letter", ["x", "\x00", "é", "😀", '"'])
 def test_a_long_text_is_split_and_none_of_it_lost(letter: str, oracle: Oracle) -> None:
-    text = letter * (2 * CHUNK_CHARS + 1)
+    text = letter * (2 * DEFAULTS.text_chunk_chars + 1)
     parts = list(updates.chunks(Chunk(1, "msg_1", "text", text)))
     assert [faults(oracle, part) for part in parts] == [[]] * 3
     contents: list[Any] = [part["content"] for part in parts]
@@ -169,6 +203,58 @@ def test_a_huge_error_keeps_its_data() -> None:
     outcome = Outcome("msg_1", None, -32603, "\x00" * 4_000_000, "failed")
     error = updates.prompt_error(outcome)
     encode(jsonrpc.failure(1, error.to_json()))
-    assert len(error.message) < SENTENCE_CHARS + 100
+    assert len(error.message) < DEFAULTS.line_chars + 100
     assert error.data is not None
     assert error.data["code"] == "failed"
+
+
+def test_the_calls_of_a_sub_agent_are_lines_of_the_call_that_made_it(oracle: Oracle) -> None:
+    lines = (
+        Line("shell", ToolStatus.COMPLETED, {"command": "ls -l"}),
+        Line("subagent", ToolStatus.IN_PROGRESS, {"description": "look"}),
+        Line("read", ToolStatus.FAILED, {"path": "a"}, depth=1),
+        Line("custom", None, {}),
+    )
+    update = updates.progress(Progress(1, "msg_1", "call_1", lines, left_out=2))
+    text = "\n".join(
+        [
+            "… 2 earlier tool calls",
+            "- shell: ls -l (done)",
+            "- subagent: look (running)",
+            "  - read: a (failed)",
+            "- custom (no news)",
+        ]
+    )
+    assert update == {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": "msg_1/call_1",
+        "content": [{"type": "content", "content": {"type": "text", "text": text}}],
+    }
+    assert faults(oracle, update) == []
+
+
+def test_the_longest_lines_fit(oracle: Oracle) -> None:
+    line = Line("\x01" * 1000, ToolStatus.IN_PROGRESS, {"command": "\x01" * 1000}, depth=9)
+    update = updates.progress(Progress(1, "msg_1", "call_1", (line,) * LINES, left_out=10**9))
+    assert faults(oracle, update) == []
+
+
+def test_an_update_of_a_child_says_whose_it_is(oracle: Oracle) -> None:
+    origin = OfChild("ses_child", "ses_1", "msg_1", "call_1")
+    child = {"sessionId": "ses_child", "parentSessionId": "ses_1", "toolCallId": "msg_1/call_1"}
+    (text,) = updates.chunks(Chunk(1, "msg_c", "text", "x", origin=origin))
+    call = Tool(1, "msg_c", "call_c", "shell", ToolStatus.PENDING, first=True, origin=origin)
+    for update in (text, updates.tool(call, "/p")):
+        assert update["_meta"] == {META: {"child": child}}
+        assert faults(oracle, update) == []
+
+
+def test_what_the_client_did_not_prompt_is_marked(oracle: Oracle) -> None:
+    origin = OfRun("msg_u")
+    (text,) = updates.chunks(Chunk(1, "msg_1", "text", "x", recovered=True, origin=origin))
+    (asked,) = updates.prompted(Prompted(1, "msg_u", "do it", origin))
+    call = Tool(1, "msg_1", "call_1", "shell", ToolStatus.PENDING, first=True, origin=origin)
+    for update in (text, asked, updates.tool(call, "/p")):
+        assert update["_meta"] == {META: {"origin": "ambient", "run": "msg_u"}}
+        assert faults(oracle, update) == []
+    assert asked["sessionUpdate"] == "user_message_chunk"

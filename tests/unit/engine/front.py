@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from adapter.acp.peer import Peer
+from adapter.acp.peer import Peer, PeerLimits
 from adapter.config import Settings
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
@@ -48,7 +48,9 @@ class Front:
     def __init__(self, engine: Engine) -> None:
         self.wire = MemoryTransport()
         self.connection = Connection(engine)
-        self.peer = Peer(self.wire, self.connection, MonotonicClock())
+        limits = PeerLimits.of(engine.settings.limits)
+        count = engine.counters.hit
+        self.peer = Peer(self.wire, self.connection, MonotonicClock(), limits, count=count)
         self.connection.bind(self.peer)
         self.oracle = Oracle()
         self._running = asyncio.create_task(self.peer.run())
