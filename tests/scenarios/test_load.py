@@ -76,12 +76,12 @@ async def test_a_conversation_comes_back_as_it_was(stage: Stage) -> None:
 
 async def test_a_turn_of_somebody_else_runs_on_during_a_load(stage: Stage) -> None:
     project = stage.project()
-    first = await stage.agent()
+    first, other = await stage.agent(), await stage.agent()
     session = await first.new_session(project)
     await first.prompt(session, "@@text 3@@")
     async with prompting(first, session, "@@text 60 20@@") as running:
         await saw_text(first, session, words(10))
-        other = await load_by_another(stage, session, project)
+        await other.load(session, project)
         assert other.transcript(session).text() == words(3)
         assert (await running)["stopReason"] == "end_turn"
     assert first.transcript(session).text() == words(3) + words(60)
