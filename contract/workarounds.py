@@ -112,6 +112,15 @@ WORKAROUNDS: Final = (
         removal="The list does not hold it.",
     ),
     Workaround(
+        name="both names of a directory are listed",
+        rationale="The server compares directories as strings, and a link is another location to "
+        "it: under the real path it would ask before each file that is named by the link.",
+        source="measured: sessions under a link and under its real path, and lists of both",
+        limits="Of several links to one directory only the one that is asked for is listed.",
+        reconciliation="The pages of both lists are merged by the last change.",
+        removal="The server lists a directory whatever it is called.",
+    ),
+    Workaround(
         name="a command is known by a mention",
         rationale="A command takes no id and tells none, and its item looks like any other prompt.",
         source="later experiments on commands: agents of the request come back unchanged",

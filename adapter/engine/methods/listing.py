@@ -4,6 +4,7 @@ The server compares directories as strings, and a session carries the path that 
 under the real path of a link, the server would ask for a permission for every file that the
 client names by the link (measured on OpenCode 2.0.15). So the list of a directory that has links
 is the merged list of both of its names. Nothing here starts a location of the server.
+Workaround "both names of a directory are listed".
 """
 
 from __future__ import annotations
