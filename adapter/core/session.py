@@ -227,11 +227,11 @@ class SessionCore:
         state = self._state
         match event:
             case ev.InboxEnqueued():
-                return boundary.enqueued(state, event)
+                return boundary.enqueued(state, event) + waiting.queue_moved(state)
             case ev.InboxDelivered():
-                return boundary.delivered(state, event.inbox_id)
+                return boundary.delivered(state, event.inbox_id) + waiting.queue_moved(state)
             case ev.InboxCancelled():
-                return boundary.withdrawn(state, event.inbox_id)
+                return boundary.withdrawn(state, event.inbox_id) + waiting.queue_moved(state)
             case ev.ExecutionStarted():
                 state.undelivered = True
                 return []

@@ -102,6 +102,12 @@ def check(state: SessionState) -> list[Output]:
     return [ReadInbox()] if state.surveyed else [ReadInbox(), look(state)]
 
 
+def queue_moved(state: SessionState) -> list[Output]:
+    """What is ahead of a turn that was told what it waits for may be another thing now (rule 4)."""
+    told = any(turn.waits_for for turn in state.waiting())
+    return [Arm("parked", "parked")] if told else []
+
+
 def _ahead(reading: InboxRead, turn_id: str) -> str:
     before = reading.inbox.index(turn_id)
     if before:

@@ -30,6 +30,19 @@ def test_what_is_ahead_is_told_once_for_every_change() -> None:
     assert "1 queued prompt" in of(told[0], v.Notice)[0].title
 
 
+def test_what_moves_in_the_queue_is_looked_at_once_something_was_told() -> None:
+    drive = Drive()
+    drive.admit(A)
+    drive.hear("inbox.enqueued", inboxID="msg_f", item={"type": "user"})
+    assert "parked" not in drive.timers
+    look(drive, "msg_f", A, active=True)
+    for kind in ("enqueued", "delivered", "cancelled"):
+        drive.timers.pop("parked", None)
+        drive.hear(f"inbox.{kind}", inboxID="msg_g", item={"type": "user"})
+        assert "parked" in drive.timers
+        assert of(drive.fire("parked"), v.ReadInbox)
+
+
 def test_parked_in_two_readings_the_oldest_is_woken_and_only_it() -> None:
     drive = two_waiting()
     assert of(look(drive, A, B, active=False), v.Wake) == []
