@@ -8,6 +8,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Final
 
+from stubs.server.background import Background
 from stubs.server.compactions import Compactions
 from stubs.server.config import Settings
 from stubs.server.execution import Executions
@@ -21,10 +22,10 @@ from stubs.server.project import Project
 from stubs.server.reload import Reloads
 from stubs.server.requests import Requests
 from stubs.server.steps import Steps
-from stubs.server.store import Store
+from stubs.server.store import Item, Session, Store
 from stubs.server.subagent import Subagents
 from stubs.server.tools import Call, Result, Shop
-from stubs.server.wire import Ids
+from stubs.server.wire import Ids, Json, now_ms
 from stubs.server.workspace import Workspaces
 
 MAX_LOG: Final = 10_000
@@ -65,6 +66,7 @@ class Host:
         self.permissions = Permissions(self.ids, self.store, self.journal)
         self.forms = Forms(self.ids, self.journal)
         self.mcp = McpHost()
+        self.background = Background(self._tell)
         self.reloads = Reloads(self.journal.plain)
         self.faults = Faults()
         self.requests = Requests()
@@ -79,11 +81,14 @@ class Host:
             Workspaces(),
             self._subagent,
             self.mcp,
+            self.background,
         )
         compactions = Compactions(settings, self.ids, self.journal)
         steps = Steps(settings, self.ids, self.journal, shop, compactions)
         self.executions = Executions(self.journal, steps)
-        self.subagents = Subagents(self.ids, self.store, self.journal, self.executions)
+        self.subagents = Subagents(
+            self.ids, self.store, self.journal, self.executions, self.background
+        )
         self._boots: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -109,6 +114,7 @@ class Host:
     async def kill(self) -> None:
         """Lose what runs, as kill -9: no event, no row is written after this."""
         await self.subagents.abandon()
+        await self.background.abandon()
         await self.executions.abandon()
         self.forms.clear()
         self.permissions.asks.clear()
@@ -128,6 +134,13 @@ class Host:
         await asyncio.sleep(self.settings.boot)
         for name in BOOTED:
             self.journal.plain(f"{name}.updated", {}, directory)
+
+    def _tell(self, session: Session, payload: Json) -> None:
+        """A synthetic item, as long as the session is there."""
+        if session.id in self.store.sessions:
+            item = Item(self.ids.make("msg"), "synthetic", payload, "steer", now_ms())
+            self.journal.enqueue(session, item)
+            self.executions.wake(session)
 
     async def _subagent(self, call: Call) -> Result:
         return await self.subagents.run(call)

@@ -127,6 +127,7 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ),
     ("GET", "/api/experimental/session/{sessionID}/log", catalog.log, "session.log"),
     ("POST", "/api/session/{sessionID}/prompt", prompts.prompt, "session.prompt"),
+    ("POST", "/api/session/{sessionID}/background", prompts.background, "session.background"),
     ("POST", "/api/session/{sessionID}/command", calls.command, "session.command"),
     ("POST", "/api/session/{sessionID}/compact", calls.compact, "session.compact"),
     ("POST", "/api/session/{sessionID}/interrupt", prompts.interrupt, "session.interrupt"),

@@ -94,6 +94,13 @@ async def redeliver(request: web.Request) -> web.Response:
     return empty()
 
 
+async def background(request: web.Request) -> web.Response:
+    """POST background: 204 in every case; tools that block the session end at once."""
+    host, session = host_of(request), session_of(request)
+    await host.background.move(session)
+    return empty()
+
+
 async def interrupt(request: web.Request) -> web.Response:
     """POST interrupt[?resume=true]: no barrier, the end events follow."""
     host, session = host_of(request), session_of(request)

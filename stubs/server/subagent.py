@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from stubs.server.background import Background, MovedError
 from stubs.server.execution import Executions, Outcome
 from stubs.server.journal import Journal
 from stubs.server.project import Project
@@ -25,11 +26,19 @@ IN_BACKGROUND = (
 class Subagents:
     """Starts children and, in the background, tells their parents when they are done."""
 
-    def __init__(self, ids: Ids, store: Store, journal: Journal, executions: Executions) -> None:
+    def __init__(
+        self,
+        ids: Ids,
+        store: Store,
+        journal: Journal,
+        executions: Executions,
+        background: Background,
+    ) -> None:
         self._ids = ids
         self._store = store
         self._journal = journal
         self._executions = executions
+        self._background = background
         self._watchers: set[asyncio.Task[None]] = set()
 
     async def run(self, call: Call) -> Result:
@@ -42,11 +51,13 @@ class Subagents:
         self._journal.enqueue(child, item)
         self._executions.wake(child)
         if call.input.get("background"):
-            self._follow(call.session, child, call.text("description"), call.text("agent"))
-            text = IN_BACKGROUND.format(id=child.id)
-            return Result((text,), {**data, "truncated": False})
+            return self._in_background(call, child)
+        what = f"subagent: {call.text('description')}"
         try:
-            outcome = await self._executions.finish(child)
+            work = self._executions.finish(child)
+            outcome = await self._background.wait(call.session, what, work)
+        except MovedError:
+            return self._in_background(call, child)
         except asyncio.CancelledError:
             self._executions.interrupt(child)
             raise
@@ -68,6 +79,11 @@ class Subagents:
         self._journal.enqueue(child, Item(item_id, "user", payload, "steer", now_ms()))
         self._executions.wake(child)
         self._follow(parent, child, name, agent)
+
+    def _in_background(self, call: Call, child: Session) -> Result:
+        self._follow(call.session, child, call.text("description"), call.text("agent"))
+        text = IN_BACKGROUND.format(id=child.id)
+        return Result((text,), {"sessionID": child.id, "status": "running", "truncated": False})
 
     async def abandon(self) -> None:
         """Forget the children in the background, as a killed server does."""

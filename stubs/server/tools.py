@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stubs.server import shell, workspace
+from stubs.server.background import Background, MovedError
 from stubs.server.forms import FormCancelledError, Forms
 from stubs.server.journal import Journal
 from stubs.server.mcp import McpError, McpHost, Server
@@ -16,6 +17,12 @@ from stubs.server.permissions import Permissions, RefusedError, Wanted, is_remov
 from stubs.server.store import Session
 from stubs.server.wire import Ids, Json, dumps, now_ms
 from stubs.server.workspace import Workspaces
+
+NOTIFIED: Final = (
+    "You will be notified automatically when the command finishes. The notification will include "
+    "the command's output. If you have nothing else to do, end your response; you will be resumed "
+    "automatically when the command finishes."
+)
 
 
 class ToolError(Exception):
@@ -52,6 +59,7 @@ class Shop:
     workspaces: Workspaces
     subagent: Callable[[Call], Awaitable[Result]]
     mcp: McpHost
+    background: Background
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ async def _shell(shop: Shop, call: Call) -> Result:
     except RefusedError as error:
         raise ToolError(f"Unable to execute command: {command}") from error
     shell_id = shop.ids.make("sh")
-    info = {
+    info: Json = {
         "id": shell_id,
         "status": "running",
         "command": command,
@@ -143,7 +151,10 @@ async def _shell(shop: Shop, call: Call) -> Result:
     shop.journal.plain("shell.created", {"info": info}, call.directory)
     call.progress({"shellID": shell_id})
     try:
-        output, code = await shell.run(command, call.directory)
+        work = shell.run(command, call.directory)
+        output, code = await shop.background.wait(call.session, f"shell: {command}", work)
+    except MovedError as moved:
+        return _moved(shop, call, info, moved)
     except asyncio.CancelledError:
         end = {"id": shell_id, "status": "exited"}
         shop.journal.plain("shell.exited", end, call.directory)
@@ -159,6 +170,34 @@ async def _shell(shop: Shop, call: Call) -> Result:
         silent = {"exit": 0, "truncated": False, "output": "", "status": "completed"}
         texts.append(dumps(silent).decode())
     return Result(tuple(texts), metadata)
+
+
+def _moved(shop: Shop, call: Call, info: Json, moved: MovedError) -> Result:
+    """The command goes on; the session is told when it is over."""
+    shell_id, command = info["id"], info["command"]
+
+    def over(result: tuple[str, int]) -> Json:
+        output, code = result
+        exited = {"id": shell_id, "exit": code, "status": "exited"}
+        shop.journal.plain("shell.exited", exited, call.directory)
+        head = f'<shell id="{shell_id}" state="completed" command="{command}">'
+        return {
+            "text": f"{head}\n{output}\n</shell>",
+            "description": command,
+            "metadata": {
+                "source": "shell",
+                "shellID": shell_id,
+                "jobID": shell_id,
+                "state": "completed",
+                "truncated": False,
+                "exit": code,
+            },
+        }
+
+    shop.background.follow(call.session, moved.task, over)
+    where = f"Command moved to the background (shell ID: {shell_id}).\n"
+    texts = (f"{where}Output is streaming to: {info['file']}", NOTIFIED)
+    return Result(texts, {"status": "running", "truncated": False, "shellID": shell_id})
 
 
 async def _locate(shop: Shop, call: Call) -> str:

@@ -54,6 +54,16 @@ def marked(agent: CheckedClient) -> list[tuple[Json, Json]]:
     return [(one, meta) for one, meta in found if meta]
 
 
+async def saw_progress(agent: CheckedClient, session: str) -> None:
+    """Wait until the server has said more of a running call than that it was called."""
+
+    def told() -> bool:
+        running = [u for u in updates_of(agent) if u.get("status") == "in_progress"]
+        return len(running) > 1
+
+    await agent.wait_for(told)
+
+
 async def test_a_child_reports_to_its_parent(stage: Stage) -> None:
     agent = await stage.agent()
     session = await agent.new_session(stage.project())
@@ -170,6 +180,26 @@ async def test_the_answer_of_a_child_in_the_background_is_no_part_of_the_next_tu
     assert (await agent.prompt(session, "@@text 6@@"))["stopReason"] == "end_turn"
     own = [text for text in agent.transcript(session).texts.values()]
     assert own == [words(1), words(9), words(6)]
+
+
+@pytest.mark.parametrize("work", [shell("sleep 2; echo done"), child("text 4 400")])
+async def test_work_that_is_moved_to_the_background_is_no_part_of_the_next_turn(
+    stage: Stage, work: str
+) -> None:
+    agent, front = await stage.agent(), await stage.front_end()
+    session = await agent.new_session(stage.project())
+    async with prompting(agent, session, f"@@{work} || text 2@@") as prompt:
+        await saw_progress(agent, session)
+        await front.post(f"session/{session}/background")
+        assert (await prompt)["stopReason"] == "end_turn"
+    assert statuses(agent.transcript(session)) == ["completed"]
+    assert (await agent.prompt(session, "@@text 7@@"))["stopReason"] == "end_turn"
+    # One row says that it was moved, one that it is done.
+    (_, told) = await front.until_rows(session, "synthetic", 2)
+    assert told["metadata"]["state"] == "completed"
+    await front.until_idle(session)
+    assert (await agent.prompt(session, "@@text 9@@"))["stopReason"] == "end_turn"
+    assert list(agent.transcript(session).texts.values()) == [words(2), words(7), words(9)]
 
 
 async def test_a_child_in_the_background_that_asks_without_a_turn_is_refused_in_the_end(
