@@ -111,7 +111,7 @@ UPDATES: Final = (
     _use("usage_update", "tokens in the context, and the cost of the session"),
     _use("notice", "what a person should know, to a client that takes notices"),
     _use("compaction_update", "a compaction, to a client that takes compactions"),
-    _skip("compaction_summary_chunk", "the finished summary comes whole in compaction_update"),
+    _skip("compaction_summary_chunk", "a compaction is a mark; its summary is for the model"),
     _draft("plan_update", _PLAN),
     _draft("plan_removed", _PLAN),
     _draft("subagent_update", "work of children is shown as updates of the tool that started them"),

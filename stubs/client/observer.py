@@ -22,7 +22,14 @@ AMBIENT = (
 )
 """Updates that may come at any time; all others belong to a turn or a replay."""
 
-TURN = (*TEXT_KINDS, "tool_call", "tool_call_update", "plan", "usage_update")
+TURN = (
+    *TEXT_KINDS,
+    "tool_call",
+    "tool_call_update",
+    "plan",
+    "usage_update",
+    "compaction_update",
+)
 
 OPEN = ("pending", "in_progress")
 FINAL = ("completed", "failed")
