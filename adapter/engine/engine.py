@@ -138,6 +138,16 @@ class Engine:
         """Prompts in flight, of every client."""
         return sum(len(hub.core.turn_ids) for hub in self._hubs.values())
 
+    def tables(self) -> dict[str, int]:
+        """Sizes of what is kept for clients, as they stand now."""
+        return {
+            "sessions": len(self._hubs),
+            "followed": len(self._roots),
+            "watched": len(self.watch),
+            "attachments": len(self.places),
+            "turns": self.turns,
+        }
+
     async def release(self, hub: Hub) -> None:
         """Forget a session that nobody has open, once no stop is owed to the server."""
         if hub.core.owes_a_stop:

@@ -79,8 +79,9 @@ class Hub:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is in flight: no turn, no ask, no request of ours."""
-        return self.core.at_rest and not self._tasks and not self._flights.tasks
+        """Whether nothing is in flight: no turn, no ask, no request of ours, nothing to be told."""
+        tasks = self._tasks | self._flights.tasks | self.choices.tasks | self.past.tasks
+        return self.core.at_rest and not tasks
 
     async def rest(self, seconds: float) -> None:
         """Wait until no stop is owed to the server any more, at most so long."""
