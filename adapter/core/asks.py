@@ -227,6 +227,9 @@ def _turn_of(state: SessionState, ask: PermissionAsk | Form) -> Turn | None:
     """The running turn of ours that the ask belongs to."""
     head = state.head()
     if ask.session_id != state.id:
+        carried = state.carried_by(ask.session_id)
+        if carried is not None:
+            return carried
         # A child asks the client whose turn made it, while that client has a turn that runs;
         # one that was found by the reads asks the head.
         if ask.session_id not in state.makers:
@@ -253,9 +256,8 @@ def _unattended(state: SessionState, ask: PermissionAsk | Form) -> list[Output]:
         return [Counted(Bound.OPEN_ASKS)]
     state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED, patience=ACTIVE_PATIENCE)
     out: list[Output] = [Arm(f"unattended:{ask.id}", "unattended")]
-    what = f"a permission ({ask.action})" if isinstance(ask, PermissionAsk) else "a question"
     for turn in state.waiting():
-        out.extend(waiting.tell(turn, f"the answer of others to {what}"))
+        out.extend(waiting.tell(turn, waiting.asked_of_others(state)))
     return out
 
 

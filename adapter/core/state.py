@@ -262,6 +262,19 @@ class SessionState:
             None,
         )
 
+    def carried_by(self, session_id: str) -> Turn | None:
+        """The command that a descendant carries out, or works for."""
+        while self.children.get(session_id, self.id) != self.id:
+            session_id = self.children[session_id]
+        return next(
+            (
+                turn
+                for turn in self.turns.values()
+                if turn.phase is Phase.CALLED and turn.child == session_id
+            ),
+            None,
+        )
+
     def compacting(self) -> Turn | None:
         """The turn that is the compaction in progress."""
         return next(

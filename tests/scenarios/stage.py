@@ -190,7 +190,8 @@ async def saw_notice(agent: CheckedClient, session: str, kind: str) -> None:
 
 def notices(transcript: Transcript) -> list[str]:
     """The kinds of the notices, in order."""
-    return [notice["_meta"]["opencode-acp"]["notice"] for notice in transcript.notices]
+    told = [notice["_meta"]["opencode-acp"] for notice in transcript.notices]
+    return [one["notice"] for one in told if "notice" in one]
 
 
 def statuses(transcript: Transcript) -> list[str]:
