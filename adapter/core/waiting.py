@@ -6,7 +6,7 @@ a turn that is in the inbox of an idle session in two readings is parked, and is
 
 from __future__ import annotations
 
-from adapter.core.state import CancelStep, Phase, SessionState, Turn
+from adapter.core.state import AskStep, CancelStep, Phase, SessionState, Turn
 from adapter.core.values import (
     Arm,
     InboxRead,
@@ -18,6 +18,7 @@ from adapter.core.values import (
     Withdraw,
     Woken,
 )
+from contract.shapes import Form
 
 
 def look(state: SessionState) -> TakeSnapshot:
@@ -40,7 +41,7 @@ def inbox_read(state: SessionState, reading: InboxRead) -> list[Output]:
             continue
         if reading.active:
             turn.parked_seen = 0
-            out.extend(tell(turn, _ahead(reading, turn.id)))
+            out.extend(tell(turn, asked_of_others(state) or _ahead(reading, turn.id)))
         else:
             turn.parked_seen += 1
     if missing:
@@ -106,6 +107,16 @@ def queue_moved(state: SessionState) -> list[Output]:
     """What is ahead of a turn that was told what it waits for may be another thing now (rule 4)."""
     told = any(turn.waits_for for turn in state.waiting())
     return [Arm("parked", "parked")] if told else []
+
+
+def asked_of_others(state: SessionState) -> str:
+    """The ask that somebody else has to answer before anything goes on here; "" for none."""
+    for ask in state.asks.values():
+        if ask.step is AskStep.UNATTENDED:
+            given = ask.ask
+            what = "a question" if isinstance(given, Form) else f"a permission ({given.action})"
+            return f"the answer of others to {what}"
+    return ""
 
 
 def _ahead(reading: InboxRead, turn_id: str) -> str:

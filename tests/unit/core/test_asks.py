@@ -209,6 +209,20 @@ def test_unless_a_turn_of_ours_waits_behind_it_for_long() -> None:
     assert replies == [0] * (ACTIVE_PATIENCE - 1) + [1]
 
 
+@pytest.mark.parametrize("kind", ["permission", "form"])
+def test_a_turn_that_comes_to_wait_behind_an_ask_is_told_of_it_once(kind: str) -> None:
+    drive = Drive()
+    if kind == "permission":
+        drive.ask("per_1", None)
+    else:
+        drive.step(v.Heard(event("form.created", {"form": {"id": "frm_1", "sessionID": "ses_1"}})))
+    drive.admit(B, 2)
+    for _ in range(2):
+        drive.step(v.InboxRead((B,), active=True))
+    (told,) = of(drive.said, v.Notice)
+    assert "the answer of others" in told.title
+
+
 def test_a_background_child_asks_the_client_that_it_was_made_for() -> None:
     drive = Drive()
     drive.run(A, 1)
