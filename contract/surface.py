@@ -69,7 +69,7 @@ CLIENT_METHODS: Final = (
     _use("session/update", "all that happens in a session"),
     _use("session/request_permission", "an ask of the turn's own session or of a child"),
     _use("elicitation/create", "a form of the agent, to a client that shows forms"),
-    _skip("elicitation/complete", "belongs to the mode `url`, which no form of the server has"),
+    _skip("elicitation/complete", "belongs to the mode `url`, which is not used"),
     _skip("fs/read_text_file", _FILES),
     _skip("fs/write_text_file", _FILES),
     _skip("terminal/create", _TERMINALS),
