@@ -86,9 +86,11 @@ class Stage:
         *,
         impatient: bool = False,
         capabilities: Json | None = None,
+        config: Path | None = None,
     ) -> CheckedClient:
         """An adapter process of its own, initialized; with short deadlines if `impatient`."""
         argv = (impatient_argv if impatient else agent_argv)(url or self.backend.url)
+        argv += ["--config", str(config)] if config is not None else []
         env = agent_env(self.backend.password if password is None else password)
         return await self._stack.enter_async_context(checked_agent(argv, env, policy, capabilities))
 

@@ -1,0 +1,189 @@
+"""Lowered limits: what is over is refused, cut or left out, and everything else goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stubs.waiting import until
+from tests.scenarios.raw import raw_agent
+from tests.scenarios.stage import (
+    TEXT,
+    Stage,
+    agent_argv,
+    agent_env,
+    audit,
+    fails,
+    notices,
+    prompting,
+    saw_text,
+    shell,
+    statuses,
+    words,
+)
+from tests.support.checked import CheckedClient
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "opencode-acp.toml"
+
+
+def write(file: Path, limits: dict[str, float]) -> None:
+    lines = [f"{name} = {value}\n" for name, value in limits.items()]
+    file.write_text("".join(["[limits]\n", *lines]), encoding="utf-8")
+
+
+async def limited(
+    stage: Stage, file: Path, url: str | None = None, **limits: float
+) -> CheckedClient:
+    """An adapter with these limits."""
+    write(file, limits)
+    return await stage.agent(config=file, url=url)
+
+
+def told(agent: CheckedClient, session: str) -> list[str]:
+    """The limits that the client was told of."""
+    found = [notice["_meta"]["opencode-acp"] for notice in agent.transcript(session).notices]
+    return [one["limit"] for one in found if one["notice"] == "limit"]
+
+
+async def test_one_prompt_too_many_is_refused_and_the_others_go_on(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, prompts_per_connection=1)
+    first, second = [await agent.new_session(stage.project()) for _ in range(2)]
+    async with prompting(agent, first, "@@text 20 50@@") as prompt:
+        await saw_text(agent, first, "w1 ")
+        async with fails(-32053) as error:
+            await agent.prompt(second, "@@text 1@@")
+        assert error().data["retrySafe"] is True
+        assert (await prompt)["stopReason"] == "end_turn"
+    await agent.prompt(second, "@@text 1@@")
+    assert agent.transcript(first).text() == words(20)
+    assert agent.transcript(second).text() == words(1)
+
+
+async def test_one_session_too_many_is_refused_and_a_prompt_too_long(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, sessions_per_connection=1, prompt_chars=20)
+    session = await agent.new_session(stage.project())
+    async with fails(-32053):
+        await agent.new_session(stage.project())
+    async with fails(-32053) as error:
+        await agent.prompt(session, "@@text 1@@" + "x" * 20)
+    assert error().data["code"] == "too_large"
+    await agent.prompt(session, "@@text 1@@")
+    assert agent.transcript(session).text() == words(1)
+    front = await stage.front_end()
+    assert len(await front.rows(session, "user")) == 1
+
+
+async def test_an_idle_session_comes_back_with_its_conversation(stage: Stage, file: Path) -> None:
+    agent = await limited(stage, file, idle_seconds=0.2)
+    session = await agent.new_session(stage.project())
+    await agent.prompt(session, "@@text 2@@")
+    await until_log(agent, "idle_seconds")
+    result = await agent.prompt(session, "@@text 3@@")
+    assert result["stopReason"] == "end_turn"
+    assert agent.transcript(session).text() == words(2) + words(3)
+
+
+async def until_log(agent: CheckedClient, words: str) -> None:
+    async def there() -> bool:
+        return words.encode() in agent.stderr
+
+    await until(f"{words} in the log", there)
+
+
+async def test_text_over_the_limit_is_left_out_and_the_turn_ends(stage: Stage, file: Path) -> None:
+    agent = await limited(stage, file, turn_output_bytes=30)
+    session = await agent.new_session(stage.project())
+    result = await agent.prompt(session, f"@@text 5 && {shell('echo long enough')} || text 50@@")
+    assert result["stopReason"] == "end_turn"
+    shown = agent.transcript(session)
+    assert (words(5) + words(50)).startswith(shown.text())
+    assert len(shown.text()) <= 30
+    assert told(agent, session) == ["turn_output_bytes"]
+    assert audit(result)["omittedChars"] > len(words(50)) - 30
+    assert statuses(shown) == ["completed"]
+    # The next turn has a budget of its own.
+    await agent.prompt(session, "@@text 4@@")
+    assert shown.text().endswith(words(4))
+    assert b"turn_output_bytes" in agent.stderr
+
+
+async def test_chunks_and_results_are_cut_as_the_operator_says(stage: Stage, file: Path) -> None:
+    agent = await limited(stage, file, text_chunk_chars=3, tool_output_bytes=10)
+    session = await agent.new_session(stage.project())
+    await agent.prompt(session, f"@@{shell('echo 0123456789abcdef')} || text 8@@")
+    shown = agent.transcript(session)
+    assert shown.text() == words(8)
+    assert max(map(len, chunks(agent, session))) <= 3
+    (tool,) = shown.tools.values()
+    assert tool["rawOutput"]["output"].startswith("0123456789… [")
+    assert b"tool_output_bytes" in agent.stderr
+
+
+def chunks(agent: CheckedClient, session: str) -> list[str]:
+    found: list[dict[str, Any]] = [
+        line.message["params"]["update"]
+        for line in agent.updates
+        if line.message.get("method") == "session/update"
+        and line.message["params"]["sessionId"] == session
+    ]
+    return [one["content"]["text"] for one in found if one["sessionUpdate"] == TEXT]
+
+
+async def test_calls_that_run_at_once_over_the_limit_are_not_shown(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, open_tools=1)
+    session = await agent.new_session(stage.project())
+    result = await agent.prompt(
+        session, f"@@{shell('sleep 0.3')} && {shell('sleep 0.4')} || {shell('echo x')} || text 2@@"
+    )
+    assert result["stopReason"] == "end_turn"
+    shown = agent.transcript(session)
+    assert statuses(shown) == ["completed", "completed"]
+    assert told(agent, session) == ["open_tools"]
+    assert shown.text() == words(2)
+
+
+async def test_a_long_turn_that_is_forgotten_in_part_survives_a_gap(
+    stage: Stage, file: Path
+) -> None:
+    """Its limit is so low that only the last steps are remembered when the feed is lost."""
+    proxy = await stage.proxy()
+    agent = await limited(stage, file, url=proxy.url, turn_context_bytes=2048)
+    session = await agent.new_session(stage.project())
+    steps = " || ".join(f"text {n} && {shell('echo hi')}" for n in range(1, 9))
+    async with prompting(agent, session, f"@@{steps} || text 30 40 && wait 50@@") as prompt:
+        await saw_text(agent, session, words(9))
+        proxy.cut_feed()
+        result = await prompt
+    assert (result["stopReason"], audit(result)["gaps"]) == ("end_turn", 1)
+    shown = agent.transcript(session)
+    assert shown.text() == "".join(words(n) for n in range(1, 9)) + words(30)
+    assert statuses(shown) == ["completed"] * 8
+    assert notices(shown) == []
+
+
+@pytest.mark.parametrize("named", ["flag", "environment"])
+async def test_a_file_that_raises_a_limit_ends_the_start(file: Path, named: str) -> None:
+    write(file, {"prompts": 33})
+    argv, env = agent_argv("http://127.0.0.1:1"), agent_env("")
+    if named == "flag":
+        argv += ["--config", str(file)]
+    else:
+        env["OPENCODE_ACP_CONFIG"] = str(file)
+    async with raw_agent(argv, env) as agent:
+        await agent.ended()
+        code, out, err = await agent.finish()
+    assert (code, out) == (2, b"")
+    assert len(err.decode().strip().splitlines()) == 1, err.decode()
+    assert b"prompts" in err
+    assert str(file).encode() in err
