@@ -1,6 +1,6 @@
 // Sessions of acpx/runtime, the library that OpenClaw embeds, made as OpenClaw makes them.
 // Prints one JSON line for each step. The one argument is JSON:
-// {modules, command, env, cwd, state, prompts: {whole, endless, asking}, resume?}.
+// {modules, command, env, cwd, state, prompts: {whole, asking, question, endless}, resume?}.
 // With `resume`, the ids of the sessions of an earlier process, the conversations go on.
 import { createRequire } from "node:module";
 import { setTimeout } from "node:timers/promises";
@@ -19,6 +19,7 @@ const runtime = new acpx.AcpxRuntime({
   nonInteractivePermissions: "fail",
   probeAgent: agent,
   timeoutMs: 30_000,
+  elicitationModes: ["form"],
   processLifecycle: {
     onExit({ scope, exitCode, signal }) {
       if (scope.kind === "runtime-session") exits.push({ exitCode, signal });
@@ -37,12 +38,19 @@ let turns = 0;
 
 // A turn; `each` sees every event while it runs.
 async function turn(handle, text, { outcome, each = () => {} } = {}) {
+  const forms = [];
   const started = runtime.startTurn({
     handle,
     text,
     mode: "prompt",
     requestId: `turn-${++turns}`,
     timeoutMs: 0,
+    onElicitation: async (form) => {
+      forms.push(form);
+      const fields = Object.entries(form.requestedSchema.properties).filter(([, one]) => one.oneOf);
+      const content = Object.fromEntries(fields.map(([key, one]) => [key, one.oneOf[0].const]));
+      return { action: "accept", content };
+    },
     onPermissionRequest: outcome && (async () => ({ outcome })),
   });
   const events = [];
@@ -50,7 +58,7 @@ async function turn(handle, text, { outcome, each = () => {} } = {}) {
     events.push(event);
     await each(event, started);
   }
-  return { events, result: await started.result };
+  return { events, forms, result: await started.result };
 }
 
 // The choices as the runtime has them, once it was told of the mode: a set of the mode has an
@@ -101,6 +109,11 @@ async function onceAgain() {
   print("resumed", await turn(handle, prompts.asking, { outcome: "allow_once" }));
 }
 
+async function question() {
+  const handle = await session("question", "oneshot");
+  print("answered", await turn(handle, prompts.question));
+}
+
 async function gone() {
   const nothing = session("gone", "persistent", { resumeSessionId: "ses_gone" });
   const { code, message } = await nothing.catch((error) => error);
@@ -108,7 +121,7 @@ async function gone() {
 }
 
 if (resume) {
-  await Promise.all([chatAgain(), onceAgain(), gone()]);
+  await Promise.all([chatAgain(), onceAgain(), question(), gone()]);
 } else {
   await runtime.probeAvailability();
   const options = { agentCommand: command, agentProcessEnv: env, cwd };

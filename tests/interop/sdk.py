@@ -16,7 +16,9 @@ from tests.scenarios.backends import Backend
 from tests.scenarios.stage import agent_argv, agent_env
 from tests.support.oracle import Oracle
 
-CAPABILITIES: Final = schema.ClientCapabilities()
+CAPABILITIES: Final = schema.ClientCapabilities(
+    elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities())
+)
 
 
 class Host:
@@ -28,6 +30,7 @@ class Host:
     def __init__(self, answer: schema.PermissionOptionKind = "allow_once") -> None:
         self.updates: list[Any] = []
         self.asks: list[schema.ToolCallUpdate] = []
+        self.forms: list[schema.ElicitationFormSessionMode] = []
         self.answer = answer
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
@@ -44,6 +47,16 @@ class Host:
         (option,) = [option for option in options if option.kind == self.answer]
         chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
         return schema.RequestPermissionResponse(outcome=chosen)
+
+    async def create_elicitation(
+        self, message: str, mode: schema.ElicitationFormSessionMode, **_: Any
+    ) -> schema.CreateElicitationResponse:
+        """Takes the first choice of each property that has choices."""
+        self.forms.append(mode)
+        fields = (mode.requested_schema.properties or {}).items()
+        choices = {key: getattr(field, "one_of", None) for key, field in fields}
+        content = {key: options[0].const for key, options in choices.items() if options}
+        return schema.AcceptElicitationResponse(action="accept", content=content)
 
     def of(self, kind: str) -> list[Any]:
         """The updates of that kind."""
@@ -88,6 +101,8 @@ async def connected(backend: Backend, host: Host | None = None) -> AsyncIterator
         *arguments,
         env=agent_env(backend.password),
         observers=[observe],
+        # The SDK counts forms as unstable.
+        use_unstable_protocol=True,
     ) as (connection, process):
         answer = await connection.initialize(acp.PROTOCOL_VERSION, CAPABILITIES)
         assert answer.protocol_version == acp.PROTOCOL_VERSION

@@ -7,14 +7,10 @@ from typing import Any, Final
 
 from contract.errors import Code
 from tests.interop.node import Json, steps
+from tests.interop.script import PROMPTS
 from tests.scenarios.backends import Backend
-from tests.scenarios.stage import ASKS, agent_argv, agent_env, shell, words
+from tests.scenarios.stage import ASKS, agent_argv, agent_env, words
 
-PROMPTS: Final = {
-    "whole": f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@",
-    "endless": "@@text 400 50@@",
-    "asking": f"@@{shell('echo hi')} || text 4@@",
-}
 CHOSEN: Final = {
     "model": "fake/fake-2",
     "options": {"model": "fake/fake-2", "effort": "high", "mode": "reviewer"},
@@ -64,8 +60,10 @@ async def test_sessions_of_two_processes(backend: Backend, tmp_path: Path) -> No
     assert again["chat"]["id"] == first["chat"]["id"]
     assert text(again["turn"]) == words(3) + words(2)
     assert chosen(again) == CHOSEN
+    assert outcome(again["answered"]) == ("completed", "completed")
+    assert [form["message"] for form in again["answered"]["forms"]] == ["Which color?"]
     assert again["once"]["id"] == first["once"]["id"]
     assert text(again["resumed"]) == words(4)
     assert outcome(again["resumed"]) == ("completed", "completed")
     assert again["gone"]["code"] == Code.SESSION_GONE
-    assert (first["exits"]["exits"], again["exits"]["exits"]) == ([WELL] * 2, [WELL] * 3)
+    assert (first["exits"]["exits"], again["exits"]["exits"]) == ([WELL] * 2, [WELL] * 4)

@@ -10,9 +10,10 @@ from typing import Any
 import acp
 import pytest
 
+from tests.interop.script import ASKING, ENDLESS, QUESTION, WHOLE
 from tests.interop.sdk import Host, connected
 from tests.scenarios.backends import Backend
-from tests.scenarios.stage import ASKS, shell, words
+from tests.scenarios.stage import ASKS, words
 from tests.scenarios.test_content import PIXEL
 
 
@@ -42,8 +43,7 @@ async def test_a_conversation_with_choices_thoughts_and_a_tool(backend: Backend)
         changed = await agent.set_config_option("effort", ident, "high")
         after = {"model": "fake/fake-2", "effort": "high", "mode": "reviewer"}
         assert choices(changed.config_options) == after
-        script = f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@"
-        answer = await agent.prompt(ident, [acp.text_block(script)])
+        answer = await agent.prompt(ident, [acp.text_block(WHOLE)])
         assert answer.stop_reason == "end_turn"
         assert host.text("agent_thought_chunk") == words(2, "think")
         assert host.text() == words(3) + words(2)
@@ -55,6 +55,8 @@ async def test_a_conversation_with_choices_thoughts_and_a_tool(backend: Backend)
         assert last.content[0].content.text == "hi\n"
         assert answer.usage is not None
         assert answer.usage.total_tokens == 2100
+        (commands,) = host.of("available_commands_update")
+        assert "compact" in {command.name for command in commands.available_commands}
         assert {update.size for update in host.of("usage_update")} == {200_000}
 
 
@@ -62,10 +64,22 @@ async def test_a_refused_tool_does_not_end_the_turn(backend: Backend) -> None:
     project = backend.project(ASKS)
     async with connected(backend, Host("reject_once")) as (agent, host):
         session = await agent.new_session(str(project))
-        script = f"@@{shell('echo hi')} || text 2@@"
-        answer = await agent.prompt(session.session_id, [acp.text_block(script)])
-        assert (answer.stop_reason, host.text()) == ("end_turn", words(2))
+        answer = await agent.prompt(session.session_id, [acp.text_block(ASKING)])
+        assert (answer.stop_reason, host.text()) == ("end_turn", words(4))
         assert host.of("tool_call_update")[-1].status == "failed"
+
+
+async def test_a_question_is_a_form(backend: Backend) -> None:
+    project = backend.project()
+    async with connected(backend) as (agent, host):
+        session = await agent.new_session(str(project))
+        answer = await agent.prompt(session.session_id, [acp.text_block(QUESTION)])
+        assert answer.stop_reason == "end_turn"
+        (form,) = host.forms
+        (tool,) = host.of("tool_call")
+        assert (form.session_id, form.tool_call_id) == (session.session_id, tool.tool_call_id)
+        last = host.of("tool_call_update")[-1]
+        assert (last.status, "Red" in last.content[0].content.text) == ("completed", True)
 
 
 async def test_whatever_the_sdk_makes_of_content_is_taken(backend: Backend) -> None:
@@ -89,9 +103,7 @@ async def test_a_cancelled_prompt(backend: Backend) -> None:
     project = backend.project()
     async with connected(backend) as (agent, host):
         session = await agent.new_session(str(project))
-        running = asyncio.create_task(
-            agent.prompt(session.session_id, [acp.text_block("@@text 400 50@@")])
-        )
+        running = asyncio.create_task(agent.prompt(session.session_id, [acp.text_block(ENDLESS)]))
         await host.saw_text("w1 ")
         await agent.cancel(session.session_id)
         assert (await running).stop_reason == "cancelled"
@@ -107,15 +119,14 @@ async def test_a_failed_prompt_is_an_error_with_the_cause(backend: Backend) -> N
 
 async def test_a_conversation_is_loaded_by_another_process(backend: Backend) -> None:
     project = backend.project()
-    script = f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@"
     async with connected(backend) as (agent, host):
         session = await agent.new_session(str(project))
-        await agent.prompt(session.session_id, [acp.text_block(script)])
+        await agent.prompt(session.session_id, [acp.text_block(WHOLE)])
         (tool,) = host.of("tool_call")
     async with connected(backend) as (agent, host):
         await agent.load_session(str(project), session.session_id)
         await host.saw_text(words(3) + words(2))
-        assert host.text("user_message_chunk") == script
+        assert host.text("user_message_chunk") == WHOLE
         assert host.text("agent_thought_chunk") == words(2, "think")
         shown = [*host.of("tool_call"), *host.of("tool_call_update")]
         assert {update.tool_call_id for update in shown} == {tool.tool_call_id}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tests.interop.node import Json, steps
+from tests.interop.script import PROMPTS, WHOLE
 from tests.scenarios.backends import Backend
-from tests.scenarios.stage import ASKS, agent_argv, agent_env, shell, words
-
-PROMPTS: Final = {
-    "whole": f"please @@think 2 && text 3 && {shell('echo hi')} || text 2@@",
-    "endless": "@@text 400 50@@",
-    "asking": f"@@{shell('echo hi')} || text 2@@",
-}
+from tests.scenarios.stage import ASKS, agent_argv, agent_env, words
 
 
 def choices(step: Json) -> dict[str, str]:
@@ -63,11 +58,17 @@ async def test_a_conversation(backend: Backend) -> None:
         "hi\n",
     )
 
+    question = told["question"]
+    (form,) = question["forms"]
+    tool = [u for u in question["updates"] if u["sessionUpdate"].startswith("tool_call")][-1]
+    assert (tool["toolCallId"], tool["status"]) == (form["toolCallId"], "completed")
+    assert "Red" in tool["content"][0]["content"]["text"]
+
     stops = [told[step]["stopReason"] for step in ("cancel", "abort", "withdrawn")]
     assert (stops, told["withdrawn"]["aborted"]) == (["cancelled"] * 3, True)
     assert choices(told["resume"]) == choices(told["load"]) == after
     history = told["load"]["updates"]
-    assert text(history, "user_message_chunk").startswith(PROMPTS["whole"])
+    assert text(history, "user_message_chunk").startswith(WHOLE)
     assert text(history, "agent_thought_chunk") == words(2, "think")
     assert text(history, "agent_message_chunk").startswith(words(3) + words(2) + "w0 w1 ")
     mine, fork = told["new"]["sessionId"], told["fork"]["sessionId"]

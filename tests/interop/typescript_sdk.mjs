@@ -1,5 +1,5 @@
 // A conversation held by the client of the TypeScript SDK. Prints one JSON line for each step.
-// The one argument is JSON: {modules, command, env, cwd, prompts: {whole, endless, asking}}.
+// The one argument is JSON: {modules, command, env, cwd, prompts: {whole, question, endless, asking}}.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,6 +13,7 @@ const { agent: ask } = sdk.methods;
 
 const updates = [];
 const asks = [];
+const forms = [];
 const salvaged = [];
 let came = () => {};
 let undecided = false;
@@ -71,12 +72,20 @@ const app = sdk
     return { outcome: { outcome: "selected", optionId } };
   });
 
+app.onRequest(sdk.methods.client.elicitation.create, ({ params }) => {
+  compare("elicitation/create", params, wire);
+  forms.push(params);
+  const fields = Object.entries(params.requestedSchema.properties).filter(([, one]) => one.oneOf);
+  const content = Object.fromEntries(fields.map(([key, one]) => [key, one.oneOf[0].const]));
+  return { action: "accept", content };
+});
+
 await app.connectWith(tapped(stream, wire), async (peer) => {
   const step = async (name, method, params) => print(name, await peer.request(method, params));
 
   await step("initialize", ask.initialize, {
     protocolVersion: sdk.PROTOCOL_VERSION,
-    clientCapabilities: {},
+    clientCapabilities: { elicitation: { form: {} } },
     clientInfo: { name: "interop", version: "1" },
   });
   const opened = await peer.request(ask.session.new, { cwd, mcpServers: [] });
@@ -90,6 +99,9 @@ await app.connectWith(tapped(stream, wire), async (peer) => {
 
   const answer = await peer.request(ask.session.prompt, text(prompts.whole));
   print("prompt", { ...answer, updates: updates.splice(0), asks });
+
+  const answered = await peer.request(ask.session.prompt, text(prompts.question));
+  print("question", { ...answered, updates: updates.splice(0), forms });
 
   const running = peer.request(ask.session.prompt, text(prompts.endless));
   await saw("w1 ");
