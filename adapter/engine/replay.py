@@ -17,12 +17,13 @@ from adapter.acp.capabilities import Capabilities
 from adapter.core.offsets import Kind, Part
 from adapter.core.parts import tool_of
 from adapter.core.reconcile import is_retried
-from adapter.core.values import Chunk, Notice, Tool, ToolStatus
+from adapter.core.values import Chunk, Compaction, Notice, Tool, ToolStatus
 from adapter.limits import DEFAULTS, Limits
 from contract.reads import (
     AnyRow,
     AssistantRow,
     Attachment,
+    CompactionRow,
     ReasoningPart,
     ShellRow,
     TextPart,
@@ -74,6 +75,10 @@ class Replay:
                 yield from self._assistant(row)
             case ShellRow():
                 yield self._tool(_shell(row))
+            case CompactionRow(status="completed"):
+                done = Compaction(OWNER, row.id, "completed", row.reason)
+                advertised = self._can.compaction
+                yield _marked(updates.compaction(done, self._limits, advertised=advertised))
             case _:
                 pass
 
