@@ -10,6 +10,7 @@ from contract.acp import Params
 from contract.shapes import Shape
 
 CONNECTED: Final = "connected"
+PENDING: Final = "pending"
 
 Word = Annotated[str, Field(max_length=32_768)]
 Name = Annotated[str, Field(min_length=1, max_length=256)]

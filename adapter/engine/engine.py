@@ -9,7 +9,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from adapter.acp.overlimit import over
@@ -20,7 +20,7 @@ from adapter.engine.counters import Counters
 from adapter.engine.hub import Hub
 from adapter.engine.idle import Places
 from adapter.engine.listed import ListCounters
-from adapter.engine.mcp import Registrations, not_added
+from adapter.engine.mcp import NotAdded, Registrations, not_added
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
 from adapter.limits import Bound
@@ -54,7 +54,7 @@ class Engine:
         self.offsets = OffsetTable()
         self.server = Server(settings.server, settings.credential, settings.http)
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
-        self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep)
+        self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep, self._lost_mcp)
         self.counters = Counters()
         self.listed = ListCounters()
         self.places = Places(settings.limits, clock, self.counters)
@@ -220,6 +220,7 @@ class Engine:
 
     def _catalogue_changed(self, directory: str | None) -> None:
         self.catalogues.invalidate(directory)
+        self.mcp.recheck(directory)
         for hub in self._hubs.values():
             if directory in (None, hub.directory):
                 hub.choices.changed(settle=self.settings.catalogue.settle)
@@ -269,16 +270,15 @@ class Engine:
             return
         if self._pid and info.pid != self._pid:
             self._contract = None
-            self._spawn(self._restore_mcp())
+            self.mcp.recheck(None)
         self._saw_pid(info.pid)
         for hub in self._hubs.values():
             hub.step(v.ServerSeen(info.pid))
 
-    async def _restore_mcp(self) -> None:
-        for (session_id, owner), failures in (await self.mcp.restore()).items():
-            hub = self._hubs.get(session_id)
-            if hub is not None:
-                hub.notify(not_added(owner, failures))
+    def _lost_mcp(self, session_id: str, owner: int, servers: Sequence[NotAdded]) -> None:
+        hub = self._hubs.get(session_id)
+        if hub is not None:
+            hub.notify(not_added(owner, servers))
 
     async def _read(self) -> None:
         """Listen for ever. A fault of ours in one event is a gap: the reads make good for it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,7 +18,7 @@ from adapter.config import McpSettings
 from adapter.core import values as v
 from adapter.upstream.errors import UpstreamError
 from adapter.upstream.mcp import McpServers
-from contract.mcp import CONNECTED, McpServer, McpStatus
+from contract.mcp import CONNECTED, PENDING, McpServer, McpStatus
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,8 @@ class _Session:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
     removal: asyncio.Task[None] | None = None
+    check: asyncio.Task[None] | None = None
+    stale: bool = False
 
     @property
     def unheld(self) -> list[str]:
@@ -72,15 +74,19 @@ class Registrations:
         settings: McpSettings,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
+        lost: Callable[[str, int, Sequence[NotAdded]], None],
     ) -> None:
+        """`lost(session, owner, what)`: what was there did not come back."""
         self._servers = servers
         self._settings = settings
         self._clock = clock
         self._sleep = sleep
+        self._lost = lost
         self._sessions: dict[str, _Session] = {}
 
     async def aclose(self) -> None:
-        tasks = {one.removal for one in self._sessions.values() if one.removal is not None}
+        owned = [task for one in self._sessions.values() for task in (one.removal, one.check)]
+        tasks = {task for task in owned if task is not None}
         for task in tasks:
             task.cancel()
         if tasks:
@@ -144,32 +150,44 @@ class Registrations:
             for name in session.unheld
         ]
 
-    async def restore(self) -> dict[tuple[str, int], list[NotAdded]]:
-        """The server is another process and has forgotten everything: register it all anew.
+    def recheck(self, directory: str | None) -> None:
+        """What is registered there may be forgotten: the server is another process, or it read
+        its configuration anew. What is missing is registered again. None: every directory."""
+        for session_id, session in self._sessions.items():
+            if directory in (None, session.directory):
+                session.stale = True
+                if session.check is None or session.check.done():
+                    session.check = asyncio.create_task(self._recheck(session_id, session))
 
-        What could not be added, by session and owner.
-        """
-        lost: dict[tuple[str, int], list[NotAdded]] = {}
-        for session_id, session in list(self._sessions.items()):
+    async def _recheck(self, session_id: str, session: _Session) -> None:
+        while session.stale:
+            await self._sleep(self._settings.settle)
+            session.stale = False
             async with self._changing(session_id, session):
-                end = self._clock() + self._settings.seconds
-                held = {name: one for name, one in session.entries.items() if one.holders}
+                there = await self._read(session)
+                held = {
+                    name: one
+                    for name, one in session.entries.items()
+                    if one.holders and there is not None and name not in there
+                }
                 holders = {name: frozenset(one.holders) for name, one in held.items()}
-                for failure, name in await self._put_all(session, held, end):
-                    for owner in holders[name]:
-                        lost.setdefault((session_id, owner), []).append(failure)
-        return lost
+                end = self._clock() + self._settings.seconds
+                failures = await self._put_all(session, held, end)
+            for owner in frozenset().union(*holders.values()):
+                lost = [failure for failure, name in failures if owner in holders[name]]
+                if lost:
+                    self._lost(session_id, owner, lost)
 
     async def _register(
         self, session: _Session, owner: int, names: Mapping[str, McpServer], end: float
     ) -> list[NotAdded]:
-        known = await self._read(session, names.keys() & session.entries.keys())
+        known = await self._read(session) if names.keys() & session.entries.keys() else None
         fresh: dict[str, _Entry] = {}
         for name, server in names.items():
             # So that the server itself says why one failed, before the time is over.
             settings = config(server, self._settings.seconds * START_SHARE)
             entry = session.entries.get(name)
-            if entry is None or entry.config != settings or not _stands(known.get(name)):
+            if entry is None or entry.config != settings or not _stands(known, name):
                 holders = entry.holders if entry is not None else set()
                 entry = fresh[name] = _Entry(server.name, settings, holders)
                 session.entries[name] = entry
@@ -187,12 +205,12 @@ class Registrations:
             reason = await self._put(session.directory, name, entry, end)
             if reason is not None:
                 reasons[name] = reason
-        states = await self._read(session, fresh.keys() - reasons.keys())
+        states = await self._settled(session, fresh.keys() - reasons.keys(), end)
         failures = []
         for name, entry in fresh.items():
-            if name not in reasons and _stands(states.get(name)):
+            if name not in reasons and _stands(states, name):
                 continue
-            reason = reasons.get(name) or _reason(states.get(name))
+            reason = reasons.get(name) or _reason(states, name)
             failures.append((NotAdded(entry.label, reason), name))
             entry.holders.clear()
         if len(failures) < len(fresh):
@@ -213,17 +231,26 @@ class Registrations:
             return late if self._clock() >= end else str(error).rstrip(".")
         return None
 
-    async def _read(
-        self, session: _Session, names: frozenset[str] | set[str]
-    ) -> dict[str, McpStatus]:
-        """What became of these; nothing where the server does not say it."""
-        if not names:
-            return {}
+    async def _settled(
+        self, session: _Session, names: Set[str], end: float
+    ) -> dict[str, McpStatus] | None:
+        """What became of these: a directory that is used for the first time answers a PUT at once
+        and goes on with the start."""
+        states = await self._read(session) if names else None
+        while states is not None and self._clock() < end:
+            if all(states[name].status != PENDING for name in names & states.keys()):
+                break
+            await self._sleep(self._settings.settle)
+            states = await self._read(session)
+        return states
+
+    async def _read(self, session: _Session) -> dict[str, McpStatus] | None:
+        """The state of each server of the directory; None if the server does not say it."""
         try:
             return await self._servers.statuses(session.directory, self._settings.patience)
         except UpstreamError as error:
             logger.info("the MCP servers of %s cannot be read: %s", session.directory, error)
-            return {}
+            return None
 
     def _sweep(self, session_id: str) -> None:
         """Remove what nobody holds, and forget a session that has nothing left."""
@@ -271,15 +298,15 @@ async def _held(lock: asyncio.Lock, seconds: float) -> AsyncIterator[bool]:
         lock.release()
 
 
-def _stands(status: McpStatus | None) -> bool:
-    return status is not None and status.status == CONNECTED
+def _stands(states: Mapping[str, McpStatus] | None, name: str) -> bool:
+    return states is not None and name in states and states[name].status == CONNECTED
 
 
-def _reason(status: McpStatus | None) -> str:
-    if status is None:
+def _reason(states: Mapping[str, McpStatus] | None, name: str) -> str:
+    if states is None or name not in states:
         return "the OpenCode server does not say that it started"
-    said = " ".join(status.error.split()).rstrip(".:")
-    return said[:REASON_CHARS] or f"it is {status.status}"
+    said = " ".join(states[name].error.split()).rstrip(".:")
+    return said[:REASON_CHARS] or f"it is {states[name].status}"
 
 
 def not_added(owner: int, failures: Sequence[NotAdded]) -> v.Notice:

@@ -91,6 +91,7 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ("GET", "/api/command", catalog.commands, "command.list"),
     ("GET", "/api/skill", catalog.skills, "skill.list"),
     ("GET", "/api/mcp", mcp.listing, "mcp.list"),
+    ("POST", "/api/location/reload", mcp.reload, "location.reload"),
     ("PUT", "/api/experimental/mcp/{server}", mcp.put, "experimental.mcp.put"),
     ("DELETE", "/api/experimental/mcp/{server}", mcp.remove, "experimental.mcp.remove"),
     ("GET", "/api/reference", catalog.nothing, "reference.list"),

@@ -189,6 +189,14 @@ class McpHost:
         result = await server.wire.request("tools/call", {"name": tool, "arguments": given})
         return [_piece(piece) for piece in result["content"]]
 
+    async def forget(self, directory: str) -> list[str]:
+        """End the servers of a location; their names."""
+        async with self._lock(directory):
+            servers = self._servers.pop(directory, {})
+            for server in servers.values():
+                await self._end(server)
+            return list(servers)
+
     async def clear(self) -> None:
         """End every server."""
         servers = [one for named in self._servers.values() for one in named.values()]

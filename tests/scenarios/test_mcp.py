@@ -257,6 +257,25 @@ async def test_an_opening_that_is_cancelled_leaves_none(stage: Stage) -> None:
         await until_listed(stage, project)
 
 
+async def test_a_directory_that_starts_anew_gets_them_back(stage: Stage, tmp_path: Path) -> None:
+    """S3-02: the server forgets what was added to a directory when it reloads it."""
+    project = stage.project(ALL)
+    log = tmp_path / "starts"
+    async with registering(stage) as agent:
+        session = await agent.new_session(project, mcpServers=[stdio("m", "ok", str(log))])
+        query = {"location[directory]": str(project)}
+        async with stage.backend.client() as http:
+            answer = await http.post("/api/location/reload", params=query, json={})
+            answer.raise_for_status()
+
+        async def again() -> bool:
+            return starts(log) == 2 and "connected" in (await listed(stage, project)).values()
+
+        await until("it was started again", again)
+        await agent.close_session(session)
+        assert await listed(stage, project) == {}
+
+
 async def test_a_restart_of_the_server_brings_them_back(own_stage: Stage, tmp_path: Path) -> None:
     """S3-02: a new process of the server has forgotten them."""
     project = own_stage.project(ALL)
