@@ -34,6 +34,10 @@ from contract.errors import AcpError
 # JSON may need six bytes for a character, and the line holds more than the text.
 LINE_SHARE: Final = 8
 DETAIL_ROOM: Final = 64 * 1024
+# Kinds of notices that tell of nothing that went wrong.
+INFORMING: Final = frozenset(
+    {"waiting", "resumed", "carried_out", "nothing_to_compact", "compaction_goes_on"}
+)
 AMBIENT: Final = "ambient"
 
 Json = dict[str, object]
@@ -138,7 +142,7 @@ def notice(told: Notice, limits: Limits = DEFAULTS, *, advertised: bool) -> Json
     if advertised:
         return {
             "sessionUpdate": "notice",
-            "severity": "info" if told.kind in ("waiting", "resumed") else "warning",
+            "severity": "info" if told.kind in INFORMING else "warning",
             "title": title,
             "_meta": {META: detail},
         }

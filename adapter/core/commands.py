@@ -13,7 +13,7 @@ from adapter.core import cancel
 from adapter.core.naming import rename
 from adapter.core.reconcile import EMPTY, Judgement, Verdict
 from adapter.core.state import CancelStep, Phase, SessionState, Turn
-from adapter.core.values import Arm, Output, Snapshot, StopChild
+from adapter.core.values import Arm, Notice, Output, Snapshot, StopChild
 
 
 def admitted(state: SessionState, turn: Turn, *, probed: bool) -> list[Output]:
@@ -115,7 +115,13 @@ def judge(turn: Turn, snapshot: Snapshot, pid: int) -> Judgement:
 
 def _carried_out(turn: Turn) -> list[Output]:
     """A child works for the turn; one that was cancelled meanwhile stops it."""
-    out: list[Output] = [Arm("quiet", "quiet"), Arm(f"longest:{turn.id}", "longest")]
+    notice = Notice(
+        turn.owner,
+        "carried_out",
+        "A sub-agent carries out this command; what it found comes when it is done.",
+        {"childSessionId": turn.child},
+    )
+    out: list[Output] = [notice, Arm("quiet", "quiet"), Arm(f"longest:{turn.id}", "longest")]
     if turn.cancel is not CancelStep.NONE and turn.child is not None:
         out.append(StopChild(turn.child))
     return out

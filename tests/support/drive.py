@@ -74,22 +74,23 @@ class Drive:
         self.timers: dict[str, str] = {}
         self.seen = Transcript()
         self._owners: dict[int, str] = {}
-        self._submitted: set[str] = set()
+        self._shown: set[tuple[int, str, str]] = set()
 
     def step(self, given: v.Input) -> list[v.Output]:
         if isinstance(given, v.Submit):
             self._owners[given.owner] = given.turn_id
-            self._submitted.add(given.turn_id)
         if isinstance(given, v.Reloading):
             # The rows hold nothing of children: their client begins with nothing of them.
-            self.seen.beside = None
+            beside, self.seen.beside = self.seen.beside, None
+            for at in beside.tools if beside is not None else ():
+                self._shown.discard((given.owner, *at))
         if isinstance(given, v.Fired):
             self.timers.pop(given.timer, None)
         out = self.core.step(given)
         for output in out:
             self._take(output)
         self.said += out
-        assert set(self.core.turn_ids) == self._submitted - set(self.seen.outcomes)
+        assert set(self.core.turn_ids) == set(self._owners.values())
         if not self.core.turn_ids:
             assert not any(self.core.tables().values()), self.core.tables()
             assert len(self.offsets) == 0 or not self._alone
@@ -107,7 +108,9 @@ class Drive:
             case _:
                 pass
         match output:
-            case v.Prompted() | v.Chunk(origin=v.OfRun()) | v.Tool(origin=v.OfRun()):
+            case v.Tool(origin=v.OfRun()):
+                self._announced(output)
+            case v.Prompted() | v.Chunk(origin=v.OfRun()):
                 pass
             case v.ShowForm():
                 assert output.owner in self._owners, f"an update after the end: {output}"
@@ -121,23 +124,40 @@ class Drive:
                         seen.texts[key] = seen.texts.get(key, "") + text
                     case v.Tool():
                         call = (output.message_id, output.call_id)
-                        assert output.first == (call not in seen.tools) or len(self._submitted) > 1
+                        self._announced(output)
                         seen.tools[call] = output.status
                     case v.AskClient():
                         seen.asks.add(output.ask.id)
                     case _:
                         pass
             case v.Settled(owner, outcome):
-                assert outcome.message_id not in seen.outcomes, "settled twice"
+                assert owner in self._owners, "settled twice"
                 assert self._owners.pop(owner) == outcome.message_id
                 assert (outcome.stop is None) == (outcome.code < 0)
                 seen.outcomes[outcome.message_id] = outcome
+            case v.Renamed(before, after):
+                self._rename(before, after)
             case v.Arm(timer, wait):
                 self.timers[timer] = wait
             case v.Disarm(timer):
                 self.timers.pop(timer, None)
             case _:
                 pass
+
+    def _announced(self, tool: v.Tool) -> None:
+        """A client is told of a call once, whether its own turn tells or a run of others."""
+        shown = (tool.owner, tool.message_id, tool.call_id)
+        assert tool.first == (shown not in self._shown), tool
+        self._shown.add(shown)
+
+    def _rename(self, before: str, after: str) -> None:
+        owner = next(owner for owner, turn_id in self._owners.items() if turn_id == before)
+        self._owners[owner] = after
+        self.timers = {
+            f"{name}:{after}" if key == before else timer: wait
+            for timer, wait in self.timers.items()
+            for name, _, key in [timer.partition(":")]
+        }
 
     # --- what happens, in words -----------------------------------------------------------
 
