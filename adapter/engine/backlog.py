@@ -79,6 +79,8 @@ class Backlog:
         if drain is not None:
             drain.cancel()
             await asyncio.wait({drain})
+            # One that was cancelled before it ran has not cleared its own.
+            self._drains.pop(session_id, None)
         queue = self._queue(session_id)
         queue.drop_shown()
         return hold
