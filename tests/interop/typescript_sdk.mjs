@@ -1,5 +1,6 @@
 // A conversation held by the client of the TypeScript SDK. Prints one JSON line for each step.
-// The one argument is JSON: {modules, command, env, cwd, prompts: {whole, question, endless, asking}}.
+// The one argument is JSON:
+// {modules, command, env, cwd, prompts: {whole, question, endless, asking}}.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -70,15 +71,14 @@ const app = sdk
     if (undecided) return once(signal, "abort").then(() => ({ outcome: { outcome: "cancelled" } }));
     const { optionId } = params.options.find((option) => option.kind === "allow_once");
     return { outcome: { outcome: "selected", optionId } };
+  })
+  .onRequest(sdk.methods.client.elicitation.create, ({ params }) => {
+    compare("elicitation/create", params, wire);
+    forms.push(params);
+    const fields = Object.entries(params.requestedSchema.properties).filter(([, one]) => one.oneOf);
+    const content = Object.fromEntries(fields.map(([key, one]) => [key, one.oneOf[0].const]));
+    return { action: "accept", content };
   });
-
-app.onRequest(sdk.methods.client.elicitation.create, ({ params }) => {
-  compare("elicitation/create", params, wire);
-  forms.push(params);
-  const fields = Object.entries(params.requestedSchema.properties).filter(([, one]) => one.oneOf);
-  const content = Object.fromEntries(fields.map(([key, one]) => [key, one.oneOf[0].const]));
-  return { action: "accept", content };
-});
 
 await app.connectWith(tapped(stream, wire), async (peer) => {
   const step = async (name, method, params) => print(name, await peer.request(method, params));
