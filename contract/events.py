@@ -315,6 +315,10 @@ SESSIONLESS_TYPES: Final = frozenset(
         "server.connected",
         "location.shutdown",
         "mcp.status.changed",
+        # A form of an MCP server has no session.
+        "form.created",
+        "form.replied",
+        "form.cancelled",
         *(
             f"{what}.updated"
             for what in (

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from contract.shapes import GLOBAL
+
 
 @dataclass(frozen=True)
 class Route:
@@ -262,7 +264,7 @@ def missing(live: Iterable[tuple[str, str]]) -> tuple[Route, ...]:
 _TAIL: Final = r"[A-Za-z0-9_-]{1,200}"
 _GRAMMAR: Final = MappingProxyType(
     {
-        "sessionID": re.compile(f"ses_{_TAIL}"),
+        "sessionID": re.compile(f"ses_{_TAIL}|{GLOBAL}"),
         "messageID": re.compile(f"msg_{_TAIL}"),
         "inboxID": re.compile(f"msg_{_TAIL}"),
         "requestID": re.compile(f"per_{_TAIL}"),

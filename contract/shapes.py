@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -82,6 +82,10 @@ class PermissionAsk(Shape):
     resources: tuple[str, ...] = ()
     metadata: JsonObject | None = None
     source: AskSource | None = None
+
+
+GLOBAL: Final = "global"
+"""What stands for the session of a form that has none: an MCP server's."""
 
 
 class Form(Shape):

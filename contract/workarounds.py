@@ -104,6 +104,14 @@ WORKAROUNDS: Final = (
         removal="A dismissal of a question fails its tool alone.",
     ),
     Workaround(
+        name="a form of an MCP server is the turn's that calls it",
+        rationale="It stands under no session and names no call, and holds its call for ever.",
+        source="facts, section 6: MCP servers",
+        limits="Two turns of one directory that call the same server are both shown the form.",
+        reconciliation="The reads of the directory list it; the first answer withdraws the other.",
+        removal="The form names the session or the call that it is of.",
+    ),
+    Workaround(
         name="the key of a model is never read",
         rationale="The list of models holds the provider's key in clear text.",
         source="facts, section 9",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from adapter.core import cancel, children, forms, permissions, waiting
+from adapter.core import cancel, children, elicited, forms, permissions, waiting
 from adapter.core.state import (
     Ask,
     AskStep,
@@ -31,7 +31,7 @@ from adapter.core.values import (
 )
 from adapter.limits import Bound
 from contract import events as ev
-from contract.shapes import Form, PermissionAsk
+from contract.shapes import GLOBAL, Form, PermissionAsk
 
 # Times `unattended` that an ask is left while the root runs a turn of somebody else.
 ACTIVE_PATIENCE: Final = 5
@@ -68,7 +68,8 @@ def _of_turn(state: SessionState, turn: Turn, given: PermissionAsk | Form) -> li
         return [Counted(Bound.OPEN_ASKS), *deny(state, ask)]
     ask.step = AskStep.SHOWN
     tool = _tool_of(state, given)
-    child = state.titles.get(given.session_id, "") if given.session_id != state.id else None
+    own = given.session_id in (state.id, GLOBAL)
+    child = None if own else state.titles.get(given.session_id, "")
     if isinstance(given, Form):
         return [ShowForm(turn.owner, given, tool, child)]
     return [AskClient(turn.owner, given, tool, child)]
@@ -118,16 +119,18 @@ def gone(state: SessionState, ask_id: str) -> list[Output]:
     return out + permissions.release(state, ask.ask.session_id)
 
 
-def tool_over(state: SessionState, message_id: str, call_id: str) -> list[Output]:
+def tool_over(state: SessionState, event: ev.ToolSuccess | ev.ToolFailed) -> list[Output]:
     """A tool ended while its ask was open: a user interrupt takes permissions away silently."""
     over = [
         ask_id
         for ask_id, ask in state.asks.items()
         if ask.ask.source is not None
-        and ask.ask.source.message_id == message_id
-        and ask.ask.source.call_id == call_id
+        and ask.ask.source.message_id == event.message_id
+        and ask.ask.source.call_id == event.call_id
     ]
-    return [output for ask_id in over for output in gone(state, ask_id)]
+    out = [output for ask_id in over for output in gone(state, ask_id)]
+    failed = isinstance(event, ev.ToolFailed)
+    return out + forms.caller_over(state, (event.message_id, event.call_id), failed=failed)
 
 
 def reply_again(state: SessionState, ask_id: str) -> list[Output]:
@@ -210,7 +213,7 @@ def listed(
     return [
         output
         for ask in shown
-        if state.follows(ask.session_id) and ask.id not in settled
+        if ask.id not in settled and _is_ours(state, ask)
         if ask.source is None or (ask.source.message_id, ask.source.call_id) not in over
         for output in appeared(state, ask)
     ]
@@ -223,9 +226,29 @@ def forget_all(state: SessionState) -> list[Output]:
     return out
 
 
+def _is_ours(state: SessionState, ask: PermissionAsk | Form) -> bool:
+    if isinstance(ask, Form) and ask.session_id == GLOBAL:
+        return elicited.turn_of(state, ask) is not None
+    return state.follows(ask.session_id)
+
+
+def heard_of_mcp(state: SessionState, event: ev.Event) -> list[Output]:
+    """A form of an MCP server: the reads say whether it is one of this directory."""
+    match event:
+        case ev.FormCreated():
+            ours = not state.gap and _is_ours(state, event.form)
+            return [waiting.look(state)] if ours else []
+        case ev.FormReplied() | ev.FormCancelled():
+            return gone(state, event.form_id)
+        case _:
+            return []
+
+
 def _turn_of(state: SessionState, ask: PermissionAsk | Form) -> Turn | None:
     """The running turn of ours that the ask belongs to."""
     head = state.head()
+    if isinstance(ask, Form) and ask.session_id == GLOBAL:
+        return elicited.turn_of(state, ask)
     if ask.session_id != state.id:
         carried = state.carried_by(ask.session_id)
         if carried is not None:

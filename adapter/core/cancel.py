@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from adapter.core import forms
 from adapter.core.reconcile import newest_prompt
 from adapter.core.settle import settle, stopped
 from adapter.core.state import Ask, AskStep, CancelStep, Loose, Phase, SessionState, Turn
@@ -89,7 +90,7 @@ def stop(state: SessionState, turn: Turn) -> list[Output]:
     take (measured on 2.0.15).
     """
     turn.cancel = CancelStep.STOPPING
-    out = _take_back(state, turn)
+    out = _take_back(state, turn) + forms.abandon(state, turn)
     own = [
         ask
         for ask in state.asks.values()

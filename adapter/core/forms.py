@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from adapter.core.state import Ask, AskStep, SessionState
+from adapter.core import elicited
+from adapter.core.elicited import Call
+from adapter.core.state import Ask, AskStep, SessionState, Turn
 from adapter.core.values import (
     AnswerForm,
     DismissForm,
@@ -20,8 +22,9 @@ from adapter.core.values import (
     FormFate,
     Notice,
     Output,
+    WithdrawAsk,
 )
-from contract.shapes import Form, JsonObject
+from contract.shapes import GLOBAL, Form, JsonObject
 
 _WHY: Final[Mapping[FormFate, str]] = MappingProxyType(
     {
@@ -43,12 +46,43 @@ def answered(state: SessionState, given: FormAnswered) -> list[Output]:
         return []
     why = _WHY.get(given.fate)
     told = _tell(state, ask, why) if why else []
-    return told + _send(ask, given.answer)
+    return told + (_send(ask, given.answer) if given.fate == "answered" else left_unanswered(ask))
 
 
 def left_unanswered(ask: Ask) -> list[Output]:
-    """Answer with nothing, so that the turn goes on."""
-    return _send(ask, {})
+    """Answer with nothing, so that the turn goes on; an MCP server is told that it gets none."""
+    return _dismiss(ask) if ask.ask.session_id == GLOBAL else _send(ask, {})
+
+
+def abandon(state: SessionState, turn: Turn) -> list[Output]:
+    """The turn is being stopped, which takes no form of an MCP server away (measured)."""
+    return [
+        output
+        for ask in state.asks.values()
+        if ask.turn_id == turn.id and ask.ask.session_id == GLOBAL
+        if ask.step is not AskStep.REPLYING
+        for output in _dismiss(ask)
+    ]
+
+
+def caller_over(state: SessionState, at: Call, *, failed: bool) -> list[Output]:
+    """A call ended, and no other one can be what an MCP server asks for.
+
+    A call that succeeded did not ask; one that failed takes no answer any more.
+    """
+    out: list[Output] = []
+    for ask_id, ask in list(state.asks.items()):
+        form = ask.ask
+        if not isinstance(form, Form) or form.session_id != GLOBAL:
+            continue
+        if ask.step is AskStep.REPLYING or elicited.turn_of(state, form, at) is not None:
+            continue
+        out.extend([WithdrawAsk(ask_id)] if ask.step is AskStep.SHOWN else [])
+        if failed:
+            out.extend(_dismiss(ask))
+        else:
+            del state.asks[ask_id]
+    return out
 
 
 def _send(ask: Ask, answer: JsonObject) -> list[Output]:
@@ -62,8 +96,7 @@ def refused(state: SessionState, ask: Ask) -> list[Output]:
     """The server does not take the answer: none is tried next, and then the form is dismissed."""
     if ask.answer:
         return _tell(state, ask, REFUSED) + left_unanswered(ask)
-    ask.decision = "dismiss"
-    return [DismissForm(ask.ask.session_id, ask.ask.id)]
+    return _dismiss(ask)
 
 
 def reply(ask: Ask, form: Form) -> Output:
@@ -71,6 +104,12 @@ def reply(ask: Ask, form: Form) -> Output:
     if ask.decision == "dismiss":
         return DismissForm(form.session_id, form.id)
     return AnswerForm(form.session_id, form.id, ask.answer)
+
+
+def _dismiss(ask: Ask) -> list[Output]:
+    ask.step = AskStep.REPLYING
+    ask.decision = "dismiss"
+    return [DismissForm(ask.ask.session_id, ask.ask.id)]
 
 
 def _tell(state: SessionState, ask: Ask, why: str) -> list[Output]:

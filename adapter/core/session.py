@@ -58,6 +58,7 @@ from adapter.core.values import (
 )
 from adapter.limits import DEFAULTS, Limits
 from contract import events as ev
+from contract.shapes import GLOBAL
 
 
 class SessionCore:
@@ -257,7 +258,7 @@ class SessionCore:
                 boundary.retrying(state, event)
                 return translate(state, event)
             case ev.ToolSuccess() | ev.ToolFailed():
-                over = asks.tool_over(state, event.message_id, event.call_id)
+                over = asks.tool_over(state, event)
                 return translate(state, event) + over
             case ev.MessageEvent():
                 return translate(state, event)
@@ -266,6 +267,8 @@ class SessionCore:
 
     def _hear_child(self, event: ev.Event) -> list[Output]:
         """What a descendant asks, and what it does for a turn."""
+        if event.session_id == GLOBAL:
+            return asks.heard_of_mcp(self._state, event)
         if event.session_id not in self._state.children:
             return []
         shown = children.heard(self._state, event)
@@ -274,7 +277,7 @@ class SessionCore:
                 mark = event.item.payload.call
                 return commands.child_enqueued(self._state, mark, event.session_id)
             case ev.ToolSuccess() | ev.ToolFailed():
-                return shown + asks.tool_over(self._state, event.message_id, event.call_id)
+                return shown + asks.tool_over(self._state, event)
             case _:
                 return shown + self._hear_ask(event)
 

@@ -26,10 +26,15 @@ class Effects:
     """The server-side outputs of one session's core."""
 
     def __init__(
-        self, services: Services, session_id: str, step: Callable[[v.Input], None]
+        self,
+        services: Services,
+        session_id: str,
+        directory: str,
+        step: Callable[[v.Input], None],
     ) -> None:
         self._services = services
         self._session_id = session_id
+        self._directory = directory
         self._step = step
 
     async def perform(self, output: v.Output) -> None:
@@ -63,9 +68,11 @@ class Effects:
             case v.Reply():
                 await self._reply(output)
             case v.AnswerForm(owner_id, form_id, answer):
-                await self._settle(form_id, server.reply_form(owner_id, form_id, answer))
+                reply = server.reply_form(owner_id, form_id, answer, self._directory)
+                await self._settle(form_id, reply)
             case v.DismissForm(owner_id, form_id):
-                await self._settle(form_id, server.dismiss_form(owner_id, form_id))
+                dismissal = server.dismiss_form(owner_id, form_id, self._directory)
+                await self._settle(form_id, dismissal)
             case _:
                 raise TypeError(f"no effect of the server: {type(output).__name__}")
 

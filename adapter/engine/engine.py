@@ -33,6 +33,7 @@ from contract.errors import AcpError, Code
 from contract.events import CatalogueChanged, Event, SessionCreated
 from contract.reads import Session
 from contract.routes import missing
+from contract.shapes import GLOBAL
 
 logger = logging.getLogger(__name__)
 
@@ -217,6 +218,9 @@ class Engine:
         hub = self._hubs.get(self._roots.get(event.session_id, ""))
         if hub is not None:
             hub.hear(event)
+        elif event.session_id == GLOBAL:
+            for hub in self._hubs.values():
+                hub.hear(event)
 
     def _catalogue_changed(self, directory: str | None) -> None:
         self.catalogues.invalidate(directory)

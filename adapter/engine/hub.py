@@ -50,7 +50,7 @@ class Hub:
         self._tasks: set[asyncio.Task[None]] = set()
         self._flights = Flights(services, self.session_id, directory, self.core, self.step)
         self._asking = Asking(services.settings, self.session_id, directory, self.step)
-        self._effects = Effects(services, self.session_id, self.step)
+        self._effects = Effects(services, self.session_id, directory, self.step)
         self._window = Window(services, self.session_id, directory, self.core, self.step)
         self.past = Past(services, self.core, self.notify)
 

@@ -31,7 +31,7 @@ from contract import routes, semantics
 from contract.check import live_routes
 from contract.reads import Agent, AnyRow, Command, InboxItem, Info, Model, Session, Skill, row_call
 from contract.routes import Route
-from contract.shapes import Form, PermissionAsk
+from contract.shapes import GLOBAL, Form, PermissionAsk
 
 # A page of sessions when children are read; the server's own default is 50.
 _CHILD_PAGE: Final = 50
@@ -259,22 +259,31 @@ class Server:
         answer = await self._http.call(routes.FORMS, query=_location(directory))
         return tuple(shaped(Form, raw) for raw in objects(data(answer)))
 
-    async def reply_form(self, session_id: str, form_id: str, answer: Mapping[str, Any]) -> bool:
+    async def reply_form(
+        self, session_id: str, form_id: str, answer: Mapping[str, Any], directory: str
+    ) -> bool:
         """False: it was settled before. `Refused` 400: it stays open, the answer does not fit.
 
         Workaround "a form is answered with nothing".
         """
         ids = {"sessionID": session_id, "formID": form_id}
-        return await self._settle(routes.FORM_REPLY, ids, {"answer": dict(answer)})
+        body = {"answer": dict(answer)}
+        return await self._settle(routes.FORM_REPLY, ids, body, _place(session_id, directory))
 
-    async def dismiss_form(self, session_id: str, form_id: str) -> bool:
+    async def dismiss_form(self, session_id: str, form_id: str, directory: str) -> bool:
         """False: it was settled before."""
         ids = {"sessionID": session_id, "formID": form_id}
-        return await self._settle(routes.FORM_DISMISS, ids)
+        return await self._settle(routes.FORM_DISMISS, ids, query=_place(session_id, directory))
 
-    async def _settle(self, route: Route, ids: Mapping[str, str], body: object = None) -> bool:
+    async def _settle(
+        self,
+        route: Route,
+        ids: Mapping[str, str],
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+    ) -> bool:
         try:
-            answer = await self._http.call(route, ids, body=body, accept=(404, 409))
+            answer = await self._http.call(route, ids, query=query, body=body, accept=(404, 409))
         except SessionMissing:
             return False
         return answer.status not in (404, 409)
@@ -301,6 +310,11 @@ class Server:
     async def skills(self, directory: str) -> tuple[Skill, ...]:
         answer = await self._http.call(routes.SKILLS, query=_location(directory))
         return tuple(shaped(Skill, raw) for raw in objects(data(answer)))
+
+
+def _place(session_id: str, directory: str) -> dict[str, str] | None:
+    """Where a form without a session is found; a session knows its place itself."""
+    return _location(directory) if session_id == GLOBAL else None
 
 
 def _location(directory: str) -> dict[str, str]:

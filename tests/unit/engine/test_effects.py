@@ -35,7 +35,7 @@ class Bench:
 
     def __init__(self, server: Server) -> None:
         self.told = Told()
-        self.effects = Effects(self.told.services(server), "ses_a", self.told.step)
+        self.effects = Effects(self.told.services(server), "ses_a", "/d", self.told.step)
 
     async def perform(self, output: v.Output) -> list[v.Input]:
         """The steps that follow."""
@@ -163,6 +163,17 @@ async def test_a_form_is_dismissed(bench: Bench) -> None:
     steps = await bench.perform(v.DismissForm("ses_a", "frm_1"))
     assert steps == [v.Replied("frm_1", settled=True)]
     assert requests() == [("DELETE", "/form/frm_1", None)]
+
+
+@respx.mock
+@pytest.mark.parametrize("answer", [{"name": "Joe"}, None])
+async def test_a_form_of_an_mcp_server_is_found_by_its_directory(
+    bench: Bench, answer: dict[str, Any] | None
+) -> None:
+    route = respx.route(path__startswith="/api/session/global/form/frm_1").mock(OK)
+    output = v.DismissForm("global", "frm_1")
+    await bench.perform(output if answer is None else v.AnswerForm("global", "frm_1", answer))
+    assert route.calls.last.request.url.params["location[directory]"] == "/d"
 
 
 @respx.mock

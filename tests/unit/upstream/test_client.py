@@ -351,7 +351,7 @@ async def test_an_answer_to_what_was_settled_before_is_false(
     reply = respx.post(f"{SESSION}/permission/per_a/reply").mock(return_value=answer)
     form = respx.post(f"{SESSION}/form/frm_a/reply").mock(return_value=answer)
     assert await server.reply_permission("ses_a", "per_a", "reject", "why") is settled
-    assert await server.reply_form("ses_a", "frm_a", {"q0": "Red"}) is settled
+    assert await server.reply_form("ses_a", "frm_a", {"q0": "Red"}, "/d") is settled
     assert sent(reply) == {"decision": "reject", "message": "why"}
     assert sent(form) == {"answer": {"q0": "Red"}}
 
