@@ -196,7 +196,7 @@ def test_who_comes_to_watch_in_its_own_turn_gets_its_answer_once() -> None:
     drive.step(v.Watch(WATCHER))
     at = {"assistantMessageID": "msg_1", "ordinal": 0}
     assert [c.origin for c in of(drive.hear("text.delta", **at, delta="c"), v.Chunk)] == [None]
-    drive.hear("text.ended", **at, text="abc")
+    assert drive.hear("text.ended", **at, text="abc") == []
     drive.ended("msg_1")
     assert drive.hear("text.ended", assistantMessageID="msg_1", ordinal=1, text="late") == []
 

@@ -5,6 +5,7 @@ Whatever the order, every turn settles, and no character is lost, repeated or so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from hypothesis import HealthCheck, given, settings
@@ -17,17 +18,23 @@ from tests.support.drive import Drive
 from tests.support.simulated import Script, Simulated
 
 OURS: Final = {"msg_acp_a": 1, "msg_acp_b": 2}
+WATCHER: Final = 3
 ACTIONS: Final = (
     "advance", "hear", "advance", "hear", "advance", "hear", "read", "read",
     "submit a", "submit b", "post", "foreign queue", "foreign steer", "foreign interrupt",
     "cut", "back", "cancel a", "cancel b", "approve", "reject", "fire", "leave b", "effect",
+)  # fmt: skip
+# For those who watch: more of it is lived through, and answers change hands.
+WATCHED: Final = (
+    *("go on",) * 12, "read", "read", "post", "post", "back", "effect", "approve", "fire",
+    "submit a", "submit b", "foreign queue", "foreign steer", "leave a", "leave b", "cancel a",
 )  # fmt: skip
 
 
 class World:
     """The simulated server, a feed between it and the core, and the engine's part by hand."""
 
-    def __init__(self, scripts: dict[str, Script]) -> None:
+    def __init__(self, scripts: dict[str, Script], watchers: Sequence[int] = ()) -> None:
         self.server = Simulated()
         self.drive = Drive()
         self.scripts = scripts
@@ -41,10 +48,18 @@ class World:
         self.reading: tuple[frozenset[str], tuple[str, ...]] | None = None
         self.want = False
         self.buffer: list[ev.Event] = []
+        self.cuts = 0
+        # What each client was told of each text, by its own turn or as a run of others.
+        self.told: dict[tuple[int, str, str], str] = {}
+        for owner in watchers:
+            self.step(v.Watch(owner))
 
     def step(self, given_: v.Input) -> None:
         for output in self.drive.step(given_):
             match output:
+                case v.Chunk():
+                    key = (output.owner, output.message_id, output.kind)
+                    self.told[key] = self.told.get(key, "") + output.text
                 case v.TakeSnapshot():
                     self.want = self.up
                 case v.AskClient(_, ask, _):
@@ -63,6 +78,9 @@ class World:
                 server.advance()
             case ["hear"]:
                 self.hear()
+            case ["go", "on"]:
+                server.advance()
+                self.hear()
             case ["read"]:
                 self.read()
             case ["submit", who]:
@@ -78,6 +96,7 @@ class World:
                 name = f"msg_f{self.foreign}"
                 server.post(name, self.scripts["foreign"], delivery)
             case ["cut"] if self.up:
+                self.cuts += 1
                 self.up, self.reading, self.want = False, None, False
                 self.buffer.clear()
                 self.step(v.FeedLost())
@@ -174,6 +193,18 @@ class World:
                         self.step(v.Fired(timer))
         raise AssertionError(f"still in flight: {self.drive.core.turn_ids}")
 
+    def check_watchers(self) -> None:
+        """Nothing twice, whoever told it; and all of it, if no event was missed."""
+        while self.up and not self.want and self.heard < len(self.server.emitted):
+            self.hear()
+        for (_, message, kind), text in self.told.items():
+            full = self.server.texts[message, kind]
+            assert full.startswith(text), (message, text, full)
+        if not self.cuts and not self.want:
+            told = {(message, kind): text for (owner, message, kind), text in self.told.items()
+                    if owner == WATCHER}  # fmt: skip
+            assert told == self.server.texts
+
     def check(self) -> None:
         outcomes, server = self.drive.seen.outcomes, self.server
         assert set(outcomes) == self.submitted
@@ -216,10 +247,35 @@ scripts = st.builds(
 def test_every_turn_settles_and_every_character_arrives_once(
     scripts: dict[str, Script], actions: list[str]
 ) -> None:
-    world = World(scripts)
+    play(World(scripts), actions).check()
+
+
+@settings(
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    scripts=st.fixed_dictionaries({**dict.fromkeys(OURS, scripts), "foreign": scripts}),
+    actions=st.one_of(
+        st.lists(st.sampled_from(WATCHED), min_size=60, max_size=200),
+        st.lists(st.sampled_from((*WATCHED, "cut")), min_size=60, max_size=200),
+    ),
+)
+def test_whoever_watches_is_told_nothing_twice(
+    scripts: dict[str, Script], actions: list[str]
+) -> None:
+    """Clients that watch and prompt at once, and one that only watches."""
+    world = play(World(scripts, watchers=(*OURS.values(), WATCHER)), actions)
+    world.check()
+    world.check_watchers()
+
+
+def play(world: World, actions: list[str]) -> World:
     world.do("submit a")
     for action in actions:
         world.do(action)
     world.do("submit b")
     world.finish()
-    world.check()
+    return world
