@@ -5,14 +5,14 @@ For a client that opens a session again: the reads of a moment, judged as those 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from adapter.core.reconcile import Judgement, Verdict, judge
 from adapter.core.state import Phase, Turn
 from adapter.core.values import Snapshot, Stop
-from contract.calls import prompt_of
+from contract.calls import AgentMention, prompt_of
 from contract.reads import AnyRow, InboxItem, UserRow
 
 State = Literal["finished", "running", "waiting", "parked", "stopped", "failed", "lost"]
@@ -43,21 +43,31 @@ _ENDS: Final = (
 )
 
 
-def standing(inbox: Sequence[InboxItem], active: bool, rows: Sequence[AnyRow]) -> Standing | None:
-    """The newest prompt of ours, of whichever process; None without one.
+def standing(
+    inbox: Sequence[InboxItem],
+    active: bool,
+    rows: Sequence[AnyRow],
+    later: frozenset[str] = frozenset(),
+) -> Standing | None:
+    """The newest prompt of ours, of whichever process, that is not `later`; None without one.
 
     `inbox` in the server's order, `rows` oldest first; the inbox was read before `active`, and
     that before the rows.
     """
+
+    def told(message_id: str, agents: Iterable[AgentMention]) -> str | None:
+        known = prompt_of(message_id, agents)
+        return None if known in later else known
+
     waiting = [
-        (item.id, told)
+        (item.id, known)
         for item in inbox
-        if item.type == "user" and (told := prompt_of(item.id, item.payload.agents)) is not None
+        if item.type == "user" and (known := told(item.id, item.payload.agents)) is not None
     ]
     delivered = [
-        (row.id, told)
+        (row.id, known)
         for row in rows
-        if isinstance(row, UserRow) and (told := prompt_of(row.id, row.agents)) is not None
+        if isinstance(row, UserRow) and (known := told(row.id, row.agents)) is not None
     ]
     if not waiting and not delivered:
         return None

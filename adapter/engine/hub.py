@@ -119,6 +119,7 @@ class Hub:
 
     def prompt(self, owner: int, turn_id: str, prompt: PromptContent) -> asyncio.Future[v.Outcome]:
         """Start a turn; the future's result is its outcome."""
+        self.past.prompted(turn_id)
         return self._flights.start(owner, turn_id, prompt)
 
     def cancel(self, owner: int) -> None:

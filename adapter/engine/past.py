@@ -32,17 +32,29 @@ class Past:
         self._core = core
         self._notify = notify
         self.tasks: set[Reading] = set()
+        # Prompts of this adapter since a reading began that is not over: they are no past.
+        self._later: set[str] = set()
 
     def read(self) -> Reading:
         """Start to read; the task belongs to the session and never fails."""
         task = asyncio.create_task(self._read(), name=f"past of {self._core.session_id}")
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def prompted(self, turn_id: str) -> None:
+        """A prompt is about to be sent; a reading that has begun does not speak of it."""
+        if self.tasks:
+            self._later.add(turn_id)
 
     def tell(self, owner: int, reading: Reading) -> None:
         """Tell an attachment once the reading is done: nothing of a prompt in flight on it."""
         reading.add_done_callback(lambda done: self._told(owner, done))
+
+    def _ended(self, reading: Reading) -> None:
+        self.tasks.discard(reading)
+        if not self.tasks:
+            self._later.clear()
 
     def _told(self, owner: int, reading: Reading) -> None:
         found = None if reading.cancelled() else reading.result()
@@ -74,4 +86,4 @@ class Past:
         inbox = await server.inbox(session_id)
         active = session_id in await server.active()
         rows = await server.sessions.rows_of_last_prompt(session_id)
-        return standing(inbox, active, rows)
+        return standing(inbox, active, rows, frozenset(self._later))

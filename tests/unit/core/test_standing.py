@@ -86,6 +86,15 @@ def test_without_a_prompt_of_ours_there_is_nothing(rows: tuple[AnyRow, ...]) -> 
     assert found(*rows, inbox=inbox) is None
 
 
+def test_a_prompt_that_came_later_is_no_past() -> None:
+    later = frozenset({"msg_acp_y", "msg_acp_z"})
+    rows = (USER, ANSWER, row("user", "msg_acp_y"), text_row("msg_b"))
+    told = standing((item("msg_acp_z"),), True, rows, later)
+    assert told is not None
+    assert (told.message_id, told.state) == (X, "finished")
+    assert standing((), True, rows[2:], later) is None
+
+
 def test_a_command_is_known_by_its_mark() -> None:
     command = row("user", "msg_c", agents=[mention(X)])
     told = found(command, ANSWER)

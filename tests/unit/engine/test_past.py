@@ -58,17 +58,34 @@ async def test_the_notice_follows_the_answer(scene: Stage) -> None:
     assert said > answered
 
 
-@pytest.mark.parametrize("path", ["/inbox$", "/active$", "/message$"])
+@pytest.mark.parametrize("path", ["/inbox", "/active", "/message"])
 async def test_a_read_that_fails_costs_the_notice_alone(scene: Stage, path: str) -> None:
     session = await finished(scene)
     front = await scene.front()
-    scene.stub.faults.add(Rule("status", path, times=1000, status=400))
+    before = len(scene.asked("GET", path))
+    scene.stub.faults.add(Rule("status", f"{path}$", times=1000, status=400))
     result = await front.call("session/resume", sessionId=session, cwd=str(scene.root))
     assert result["configOptions"]
+    await scene.until_asked("GET", path, before + 1)
     scene.stub.faults.clear()
     await front.answer(front.prompt(session, "@@text 3@@"))
     assert front.text(session) == words(3)
     assert told(front, session) == []
+
+
+async def test_a_prompt_that_is_sent_meanwhile_is_not_taken_for_the_last(scene: Stage) -> None:
+    session = await finished(scene)
+    (last,) = (body["id"] for body in scene.asked("POST", "/prompt"))
+    front = await scene.front()
+    scene.stub.faults.add(Rule("delay", "/inbox$", times=1, seconds=0.5))
+    await front.call("session/resume", sessionId=session, cwd=str(scene.root))
+    await front.answer(front.prompt(session, "@@text 1@@"))
+
+    async def come() -> bool:
+        return bool(told(front, session))
+
+    await until("the notice", come)
+    assert [notice["messageId"] for notice in told(front, session)] == [last]
 
 
 async def test_reads_that_do_not_come_hold_up_nothing(scene: Stage) -> None:
