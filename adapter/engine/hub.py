@@ -45,6 +45,8 @@ class Hub:
         self._stepped = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
+        # A digest of the last update of each call that runs; the core bounds how many do.
+        self._running_calls: dict[tuple[int, str, str], int] = {}
         self.choices = Offers(services, session, directory, self._attachments)
         self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -276,7 +278,19 @@ class Hub:
         update = updates.tool(tool, self.directory, self._limits)
         for name in updates.omitted(update):
             self._services.counters.hit(Bound(name))
+        if self._repeats(tool, update):
+            return
         self._update(tool.owner, update)
+
+    def _repeats(self, tool: v.Tool, update: dict[str, object]) -> bool:
+        """Whether the client has exactly this of a running call: not all progress is shown."""
+        call = (tool.owner, tool.message_id, tool.call_id)
+        if tool.status in (v.ToolStatus.COMPLETED, v.ToolStatus.FAILED):
+            self._running_calls.pop(call, None)
+            return False
+        now = hash(repr(update))
+        before, self._running_calls[call] = self._running_calls.get(call), now
+        return now == before
 
     def _update(self, owner: int, update: dict[str, object]) -> None:
         attachment = self._attachments.get(owner)

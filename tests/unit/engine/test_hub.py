@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -376,3 +377,10 @@ async def test_closing_ends_every_task_and_timer(room: Room) -> None:
     assert room.listener.withdrawn == 1
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert not [name for name in names if name.startswith(("ask", "submit", "snapshot"))]
+
+
+async def test_progress_that_shows_nothing_new_is_not_sent(room: Room) -> None:
+    await room.run(f"@@{SHELL} || text 1@@")
+    updates = [*room.listener.of("tool_call"), *room.listener.of("tool_call_update")]
+    assert all(one != other for one, other in itertools.pairwise(updates))
+    assert [update["status"] for update in updates] == ["pending", "in_progress", "completed"]
