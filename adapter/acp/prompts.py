@@ -1,8 +1,10 @@
 """An ACP prompt as the server takes it: one text and a list of attachments.
 
 User text passes unchanged. Attachments are named by URI: the server resolves `file:` and `data:`
-at the POST and refuses any other scheme; it silently drops a binary of unknown type (OpenCode
-facts, section 1), so such a block becomes a line of text that says what it was.
+at the POST and refuses any other scheme. It silently drops a binary of a type that it does not
+know (OpenCode facts, section 1), so such a block becomes a line of text that says what it was,
+and a link is named in the text as well: only the server can see what its file holds. Of an image
+or a PDF that a model cannot take, the server tells the model.
 """
 
 from __future__ import annotations
@@ -109,10 +111,11 @@ def _slash(texts: Sequence[str], first: int | None) -> Slash | None:
 
 
 def _link(block: ResourceLink, texts: list[str], files: list[dict[str, str]]) -> None:
+    name = block.name
     if _split(block.uri).scheme == "file":
-        files.append(_file(block.uri, block.name or _name(block.uri)))
-    else:
-        texts.append(f"[{block.name or block.uri}]({block.uri})")
+        name = name or _name(block.uri)
+        files.append(_file(block.uri, name))
+    texts.append(f"[{name or block.uri}]({block.uri})")
 
 
 def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str, str]]) -> int:

@@ -209,4 +209,15 @@ def _file_uri(uri: str) -> tuple[str, bytes]:
         start = int(query["start"][0])
         end = int(query.get("end", [str(len(lines))])[0])
         content = b"".join(lines[start - 1 : end])
-    return "text/plain", content
+    return _kind(content), content
+
+
+def _kind(content: bytes) -> str:
+    """The type of a file by its bytes, whatever its name says."""
+    for kind, magic in (("image/png", b"\x89PNG"), ("application/pdf", b"%PDF-")):
+        if content.startswith(magic):
+            return kind
+    try:
+        return "application/octet-stream" if "\0" in content.decode() else "text/plain"
+    except UnicodeDecodeError:
+        return "application/octet-stream"

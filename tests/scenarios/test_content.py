@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import base64
+import json
+from pathlib import Path
 from typing import Final
 
-from tests.scenarios.stage import Stage, agent_argv, agent_env, checked_agent, notices, words
+import pytest
+
+from stubs.real_server import real_server
+from tests.scenarios.stage import (
+    Json,
+    Stage,
+    agent_argv,
+    agent_env,
+    checked_agent,
+    fails,
+    notices,
+    words,
+)
 
 PIXEL: Final = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"
@@ -35,11 +49,92 @@ async def test_links_images_and_embedded_text_reach_the_server(stage: Stage) -> 
     assert result["stopReason"] == "end_turn"
     assert agent.transcript(session).text() == words(2)
     (row,) = await (await stage.front_end()).rows(session, "user")
-    assert row["text"] == "look @@text 2@@\n[a page](https://example.org/x)"
+    mentions = f"[note.txt]({note.as_uri()})\n[a page](https://example.org/x)"
+    assert row["text"] == f"look @@text 2@@\n{mentions}"
     sent = {file["mime"]: base64.b64decode(file["data"]) for file in row["files"]}
     assert sent["image/png"] == base64.b64decode(PIXEL)
     texts = [base64.b64decode(f["data"]) for f in row["files"] if f["mime"] == "text/plain"]
     assert texts == [b"from a file", b"not saved yet"]
+
+
+PDF: Final = base64.b64encode(b"%PDF-1.4\n%%EOF\n").decode()
+
+
+def blob(name: str, kind: str | None, data: str = PIXEL) -> Json:
+    """An embedded resource with bytes."""
+    resource: Json = {"uri": f"file:///elsewhere/{name}", "blob": data}
+    return {"type": "resource", "resource": resource | ({"mimeType": kind} if kind else {})}
+
+
+async def test_what_the_server_would_drop_is_named_in_the_text(stage: Stage) -> None:
+    """The server shows a model neither a binary of unknown type nor sound."""
+    agent = await stage.agent()
+    project = stage.project()
+    program = project / "program"
+    program.write_bytes(bytes(range(256)))
+    session = await agent.new_session(project)
+    await agent.prompt(
+        session,
+        [
+            {"type": "text", "text": "@@text 1@@"},
+            {"type": "resource_link", "uri": program.as_uri(), "name": "program"},
+            blob("a.zip", "application/zip"),
+            blob("b", None),
+            blob("c.wav", "audio/wav"),
+            blob("d.pdf", "application/pdf", PDF),
+            blob("e.png", "image/png"),
+        ],
+    )
+    (row,) = await (await stage.front_end()).rows(session, "user")
+    size = len(base64.b64decode(PIXEL))
+    assert row["text"].split("\n")[1:] == [
+        f"[program]({program.as_uri()})",
+        f"[a.zip: application/zip, {size} bytes, content left out]",
+        f"[b: application/octet-stream, {size} bytes, content left out]",
+        f"[c.wav: audio/wav, {size} bytes, content left out]",
+    ]
+    kinds = [file["mime"] for file in row["files"]]
+    assert kinds == ["application/octet-stream", "application/pdf", "image/png"]
+
+
+@pytest.mark.real
+async def test_a_model_is_told_of_what_it_cannot_take(tmp_path: Path) -> None:
+    """The real server alone: images and PDFs go to any model, or it is told what it lacks."""
+    async with real_server(tmp_path) as server:
+        only_text = {"input": ["text"], "output": ["text"]}
+        model = {"name": "T", "modalities": only_text, "limit": {"context": 9000, "output": 900}}
+        options = {"baseURL": server.model.url, "apiKey": "no-secret"}
+        fake = {"npm": "@ai-sdk/openai-compatible", "options": options}
+        provider = {"fake": {**fake, "models": {"fake-1": model}}}
+        project = server.add_project("blind", provider=provider)
+        argv, env = agent_argv(server.url), agent_env(server.password)
+        async with checked_agent(argv, env) as agent:
+            session = await agent.new_session(project)
+            image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+            words_ = {"type": "text", "text": "@@text 1@@"}
+            await agent.prompt(session, [words_, image, blob("d.pdf", "application/pdf", PDF)])
+        seen = json.dumps([request.body for request in server.model.seen])
+    for kind in ("image", "pdf"):
+        assert f"this model does not support {kind} input" in seen
+
+
+@pytest.mark.parametrize(
+    ("code", "block"),
+    [
+        (-32602, {"type": "audio", "data": PIXEL, "mimeType": "audio/wav"}),
+        (-32602, {"type": "image", "data": "no base64!", "mimeType": "image/png"}),
+        (-32602, {"type": "image", "data": PIXEL, "mimeType": "text/plain"}),
+        (-32053, blob("x.pdf", "application/pdf", "A" * 8_000_004)),
+    ],
+)
+async def test_what_is_refused_was_not_sent(stage: Stage, code: int, block: Json) -> None:
+    """S3-L2: a prompt is looked at before anything of it is dispatched."""
+    agent = await stage.agent()
+    session = await agent.new_session(stage.project())
+    async with fails(code):
+        await agent.prompt(session, [{"type": "text", "text": "@@text 1@@"}, block])
+    assert await (await stage.front_end()).rows(session, "user") == []
+    assert (await agent.prompt(session, "@@text 1@@"))["stopReason"] == "end_turn"
 
 
 async def test_mcp_servers_of_a_client_are_not_added_and_it_is_told(stage: Stage) -> None:

@@ -108,9 +108,14 @@ def test_audio_is_refused() -> None:
         ("file:///srv/a.txt?start=1&end=2", "", "a.txt"),
     ],
 )
-def test_a_file_link_is_an_attachment(uri: str, name: str, shown: str | None) -> None:
+def test_a_file_link_is_an_attachment_and_is_named_where_it_stands(
+    uri: str, name: str, shown: str | None
+) -> None:
     expected = {"uri": uri} if shown is None else {"uri": uri, "name": shown}
-    assert read(link(uri, name)) == PromptContent("", (expected,))
+    words = f"[{shown or uri}]({uri})"
+    assert read(link(uri, name)) == PromptContent(words, (expected,))
+    around = read(text("Explain"), link(uri, name), text("please"))
+    assert around == PromptContent(f"Explain\n{words}\nplease", (expected,))
 
 
 @pytest.mark.parametrize(
