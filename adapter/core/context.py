@@ -97,7 +97,7 @@ def _fold(state: SessionState, turn: Turn, limit: int) -> int:
 
 
 def _is_over(state: SessionState, message: Message, parts: list[Part]) -> bool:
-    if state.gap or message.open_tools():
+    if message.open_tools():
         return False
     return all(state.offsets.state(state.id, part) is State.CLOSED for part in parts)
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from adapter.acp import updates
 from adapter.engine.choices import Choices
@@ -23,6 +24,9 @@ from contract.shapes import ModelRef
 logger = logging.getLogger(__name__)
 
 Json = dict[str, object]
+
+# Of one refreshing; a session is not changed so often within the time of a reading.
+READINGS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +151,21 @@ class Offers:
             self._teller.add_done_callback(self._ended)
 
     async def refresh(self) -> None:
-        """Read what a gap may have changed (rule 18); what was heard meanwhile is newer."""
-        heard = self._heard
-        try:
-            session = await self._services.server.session(self._session_id)
-        except UpstreamError as error:
-            logger.info("the choices of %s could not be read: %s", self._session_id, error)
-            return
-        if heard == self._heard:
-            self.agent, self.model = session.agent, session.model
-            self._renamed(session.title)
+        """Read what may have changed unheard (rule 18); what is heard meanwhile is newer.
+
+        A reading that something was heard in is repeated: it may have been made before that.
+        """
+        for _ in range(READINGS):
+            heard = self._heard
+            try:
+                session = await self._services.server.session(self._session_id)
+            except UpstreamError as error:
+                logger.info("the choices of %s could not be read: %s", self._session_id, error)
+                return
+            if heard == self._heard:
+                self.agent, self.model = session.agent, session.model
+                self._renamed(session.title)
+                break
         self.changed()
 
     def _renamed(self, title: str) -> None:

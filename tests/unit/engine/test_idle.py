@@ -161,12 +161,34 @@ async def test_what_changed_meanwhile_is_told(tmp_path: Path) -> None:
         assert told["params"]["sessionId"] == session
 
 
+async def test_what_is_heard_in_the_reading_hides_nothing_of_it(tmp_path: Path) -> None:
+    async with stage(tmp_path, limits=QUICK) as scene:
+        front = await scene.front()
+        session = await front.new(tmp_path)
+        await until_aside(scene)
+        await scene.engine.server.set_agent(session, "plan")
+        path = f"/api/session/{session}"
+        readings = len(scene.asked("GET", path))
+        scene.stub.faults.add(Rule("delay", f"{path}$", method="GET", seconds=0.3))
+        answer = front.prompt(session, "@@text 2@@")
+        await scene.until_asked("GET", path, readings + 1)
+        data = {"sessionID": session, "title": "Another"}
+        scene.stub.inject({"id": "evt_1", "type": "session.renamed", "data": data})
+        await front.answer(answer)
+        await front.line(
+            lambda line: line.get("params", {}).get("update", {}).get("currentModeId") == "plan"
+        )
+
+
 async def test_a_session_of_a_client_that_watches_stays(tmp_path: Path) -> None:
     async with stage(tmp_path, limits=QUICK) as scene:
         front = await scene.front()
         watched = await front.new(tmp_path, _meta={"opencode-acp": {"ambient": True}})
         other = await front.new(tmp_path)
-        await until_one_left(scene, other)
+        for number in (1, 2, 3):
+            await until_one_left(scene, other)
+            assert aside(scene) == number
+            await front.answer(front.prompt(other, "@@text 1@@"))
         assert watched in scene.engine.watch
 
 
