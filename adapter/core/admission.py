@@ -53,6 +53,10 @@ def posted(state: SessionState, given: Posted) -> list[Output]:
         case _ if turn.cancel is not CancelStep.NONE and given.admission is not Admission.UNCLEAR:
             turn.mark = "confirmed"
             return settle(state, turn, stopped(turn, Stop.CANCELLED))
+        case Admission.NOT_ADMITTED if given.probed and turn.call == "command":
+            # The answer was lost, so that the server may have begun to expand it.
+            advice = "Shell lines of its template may have run; look before you send it again"
+            return settle(state, turn, _refused(turn, given.message, advice, retry_safe=False))
         case Admission.NOT_ADMITTED:
             return settle(state, turn, _refused(turn, given.message, "Nothing ran"))
         case Admission.UNREACHED:
@@ -116,12 +120,12 @@ def _accepted(state: SessionState, turn: Turn, *, probed: bool) -> list[Output]:
     return commands.called(state, turn)
 
 
-def _refused(turn: Turn, message: str, advice: str) -> Outcome:
+def _refused(turn: Turn, message: str, advice: str, *, retry_safe: bool = True) -> Outcome:
     return failed(
         turn,
         Code.INTERNAL,
         f"The prompt was not accepted: {message.rstrip('.')}. {advice}.",
         "not_admitted",
         admitted=False,
-        retry_safe=True,
+        retry_safe=retry_safe,
     )

@@ -107,6 +107,13 @@ def test_a_refused_command_was_not_taken() -> None:
     assert drive.outcome(TURN).admitted is False
 
 
+def test_a_command_that_was_nowhere_to_be_found_was_not_taken_but_may_have_been_expanded() -> None:
+    drive = command()
+    drive.step(v.Posted(TURN, v.Admission.NOT_ADMITTED, "lost", probed=True))
+    assert drive.outcome(TURN).admitted is False
+    assert not drive.outcome(TURN).retry_safe
+
+
 def test_one_that_was_heard_of_was_taken_whatever_the_search_said() -> None:
     drive = command()
     enqueue(drive)

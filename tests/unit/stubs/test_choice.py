@@ -79,3 +79,26 @@ def test_titles_and_summaries_use_up_no_step() -> None:
 def test_content_may_be_a_list_of_parts() -> None:
     parts = [{"type": "text", "text": "@@text 1@@"}, {"type": "image_url", "image_url": {}}]
     assert text({"role": "user", "content": parts}) == "w0 "
+
+
+SUM_UP, UPDATE, MEND = (user(words) for words in ASKS_FOR_SUMMARY)
+
+
+def test_a_script_of_a_summary_answers_the_request_for_one() -> None:
+    slow = choose("ses_1", [user("hi %%wait 500%%"), answer(), SUM_UP], True)
+    assert slow.step.text == SUMMARY
+    assert len(slow.step.actions) == 2
+    assert text(user("hi %%text 2%%"), answer(), UPDATE) == "w0 w1 "
+    failing = choose("ses_1", [user("hi %%error 400%%"), answer(), SUM_UP], True)
+    assert failing.step.error is not None
+    assert choose("ses_1", [user("hi %%error 400%%"), answer(), SUM_UP], True).key == failing.key
+
+
+def test_its_second_step_mends() -> None:
+    said = [user('hi %%text 1 || say "mended"%%'), answer(), MEND]
+    assert text(*said) == "mended"
+    assert text(user("hi %%text 1%%"), answer(), MEND) == PAST_END_TEXT
+
+
+def test_it_is_no_script_of_a_turn() -> None:
+    assert text(user("hi %%text 2%%")) == NO_SCRIPT_TEXT
