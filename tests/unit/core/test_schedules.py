@@ -28,6 +28,7 @@ ACTIONS: Final = (
 WATCHED: Final = (
     *("go on",) * 12, "read", "read", "post", "post", "back", "effect", "approve", "fire",
     "submit a", "submit b", "foreign queue", "foreign steer", "leave a", "leave b", "cancel a",
+    "promote", "promote",
 )  # fmt: skip
 
 
@@ -100,6 +101,13 @@ class World:
                 self.up, self.reading, self.want = False, None, False
                 self.buffer.clear()
                 self.step(v.FeedLost())
+            case ["blink"]:
+                for part in ("cut", "advance", "advance", "back"):
+                    self.do(part)
+            case ["promote"]:
+                # Somebody lets what is queued join the running answer at its next step.
+                for turn in OURS:
+                    server.wake(turn)
             case ["back"] if not self.up:
                 self.up, self.heard = True, len(server.emitted)
                 self.step(v.FeedBack())
@@ -260,7 +268,7 @@ def test_every_turn_settles_and_every_character_arrives_once(
     scripts=st.fixed_dictionaries({**dict.fromkeys(OURS, scripts), "foreign": scripts}),
     actions=st.one_of(
         st.lists(st.sampled_from(WATCHED), min_size=60, max_size=200),
-        st.lists(st.sampled_from((*WATCHED, "cut")), min_size=60, max_size=200),
+        st.lists(st.sampled_from((*WATCHED, "blink", "cut")), min_size=60, max_size=200),
     ),
 )
 def test_whoever_watches_is_told_nothing_twice(
