@@ -47,18 +47,23 @@ class Past:
         if self.tasks:
             self._later.add(turn_id)
 
-    def tell(self, owner: int, reading: Reading) -> None:
-        """Tell an attachment once the reading is done: nothing of a prompt in flight on it."""
-        reading.add_done_callback(lambda done: self._told(owner, done))
+    def tell(self, owner: int, reading: Reading, *, seen: bool = False) -> None:
+        """Tell an attachment once the reading is done: nothing of a prompt in flight on it.
+
+        Nor of one that is finished, to a client that has `seen` its answer.
+        """
+        reading.add_done_callback(lambda done: self._told(owner, done, seen=seen))
 
     def _ended(self, reading: Reading) -> None:
         self.tasks.discard(reading)
         if not self.tasks:
             self._later.clear()
 
-    def _told(self, owner: int, reading: Reading) -> None:
+    def _told(self, owner: int, reading: Reading, *, seen: bool) -> None:
         found = None if reading.cancelled() else reading.result()
         if found is None or self._has(owner, found.message_id):
+            return
+        if seen and found.state == "finished":
             return
         data: dict[str, object] = {"messageId": found.message_id, "state": found.state}
         if found.stop is not None:

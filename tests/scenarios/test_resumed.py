@@ -137,3 +137,20 @@ async def test_a_prompt_that_died_with_the_server_is_lost(own_stage: Stage) -> N
         await agent.kill()
     notice = await resumed(own_stage, session, project)
     assert notice["state"] == "lost"
+
+
+async def test_after_a_load_only_what_is_not_finished_is_told(stage: Stage) -> None:
+    first, second, third = [await stage.agent() for _ in range(3)]
+    project = stage.project()
+    session = await first.new_session(project)
+    async with prompting(first, session, "@@text 300 30@@") as prompt:
+        await saw_text(first, session, "w1 ")
+        await second.load(session, project)
+        await saw_notice(second, session, "resumed")
+        await first.cancel(session)
+        await prompt
+    assert [notice["state"] for notice in told(second, session)] == ["running"]
+    await first.prompt(session, "@@text 1@@")
+    await third.load(session, project)
+    await third.prompt(session, "@@text 1@@")
+    assert told(third, session) == []

@@ -50,6 +50,7 @@ class Loading:
             self.backlog.release(session.id, hold, Shown(replay.texts, replay.tools))
 
         told = False
+        past = one.hub.past.read()
         try:
             await one.hub.whole()
             await self._replay(one, replay)
@@ -68,6 +69,7 @@ class Loading:
                 follow_up()
 
         call.after = after
+        self.opening.tell_past(one, past, call, seen=True)
         return result
 
     async def _replay(self, one: Open, replay: Replay) -> None:

@@ -75,15 +75,18 @@ class Opening:
             raise session_gone(params.session_id) from None
         return params, session, check_home(session, directory)
 
-    def tell_past(self, one: Open, past: Reading, call: Call) -> None:
-        """Behind the answer of `call`, and behind all else that follows it: the last prompt."""
+    def tell_past(self, one: Open, past: Reading, call: Call, *, seen: bool = False) -> None:
+        """Behind the answer of `call`, and behind all else that follows it: the last prompt.
+
+        A client that has `seen` the conversation needs no word on an answer that is finished.
+        """
         follow_up = call.after
 
         def after() -> None:
             if follow_up is not None:
                 follow_up()
             if self._desk.sessions.holds(one):
-                one.hub.past.tell(one.owner, past)
+                one.hub.past.tell(one.owner, past, seen=seen)
 
         call.after = after
 
