@@ -31,7 +31,6 @@ COMMANDS: Final[dict[str, Any]] = {
 }
 SKILL: Final = "---\nname: greet\ndescription: Greets\n---\nSay hello.\n"
 LONG: Final = "@@text 400 25@@"
-LONG_CALL: Final = '@@tool shell {"command":"sleep 20"}@@'
 
 
 def project(stage: Stage, **permission: str) -> Path:
@@ -293,3 +292,22 @@ async def test_a_gap_while_a_helper_works_changes_nothing(stage: Stage, later: i
     assert cut.done.is_set()
     assert result["stopReason"] == "end_turn"
     assert agent.transcript(session).text() == "ok "
+
+
+async def test_a_client_that_leaves_stops_its_command_and_its_helper(stage: Stage) -> None:
+    front = await stage.front_end()
+    for text in (f"/say {LONG}", f"/helper {LONG}"):
+        agent = await stage.agent()
+        session = await agent.new_session(project(stage))
+        async with prompting(agent, session, text):
+
+            async def works(session: str = session) -> bool:
+                at_work = [session, *await children(front, session)]
+                return any([await front.is_active(one) for one in at_work])
+
+            await until("it works", works)
+            assert await agent.hang_up() == 0
+        for one in [session, *await children(front, session)]:
+            await front.until_idle(one)
+        answers = await front.rows(session, "assistant")
+        assert all(row.get("finish") != "stop" for row in answers)
