@@ -38,8 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         greeting = greet(0, sink, mcp=start.mcp == "register")
         if greeting is None:
             return 0
+        from adapter.acp.departure import end_with_client
+
+        served = end_with_client(0)
         from adapter.run import run_stdio
 
+        served()
         client, pending = greeting
         run_stdio(options, start, Opening(client, pending, source=0, sink=sink))
     except BrokenPipeError:
