@@ -12,6 +12,7 @@ from adapter.acp.meta import META
 from adapter.core.errands import LINES
 from adapter.core.values import (
     Chunk,
+    Compaction,
     Line,
     Notice,
     OfChild,
@@ -258,3 +259,22 @@ def test_what_the_client_did_not_prompt_is_marked(oracle: Oracle) -> None:
         assert update["_meta"] == {META: {"origin": "ambient", "run": "msg_u"}}
         assert faults(oracle, update) == []
     assert asked["sessionUpdate"] == "user_message_chunk"
+
+
+@pytest.mark.parametrize("error", [None, "no summary"])
+def test_a_compaction_is_an_update_for_who_takes_it_and_meta_for_others(
+    oracle: Oracle, error: str | None
+) -> None:
+    told = Compaction(1, "msg_c", "failed" if error else "completed", "auto", error)
+    update = updates.compaction(told, advertised=True)
+    assert faults(oracle, update) == []
+    assert update["sessionUpdate"] == "compaction_update"
+    assert (update["compactionId"], update["status"]) == ("msg_c", told.status)
+    assert update.get("error") == error
+    assert update["_meta"] == {META: {"reason": "auto"}}
+    hidden = updates.compaction(told, advertised=False)
+    assert faults(oracle, hidden) == []
+    assert set(hidden) == {"sessionUpdate", "_meta"}
+    meta = hidden["_meta"]
+    assert isinstance(meta, dict)
+    assert meta[META]["compaction"]["status"] == told.status

@@ -108,8 +108,9 @@ def test_an_interrupt_by_others_ends_it_elsewhere() -> None:
     assert drive.code(TURN) == Code.ENDED_ELSEWHERE
 
 
-def test_a_failure_of_another_one_is_not_its() -> None:
-    drive = compact()
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_failure_of_another_one_is_not_its(begun: bool) -> None:
+    drive = start(compact()) if begun else compact()
     end(drive, FAILED, THEIRS)
     assert not drive.seen.outcomes
 

@@ -94,6 +94,18 @@ def test_what_a_gap_hid_is_told_by_the_rows() -> None:
     assert told(drive) == ["in_progress", "completed"] * 2
 
 
+def test_what_was_told_before_a_gap_is_not_told_again() -> None:
+    drive = running()
+    drive.hear("compaction.started", reason="auto")
+    drive.hear("compaction.ended", reason="auto", text="x")
+    drive.gap()
+    rows = [shown("completed"), shown("failed", row_id="msg_row2", error=ERROR)]
+    drive.snapshot(row("user", TURN), *rows, active=True)
+    drive.gap()
+    drive.snapshot(row("user", TURN), *rows, active=True)
+    assert told(drive) == ["in_progress", "completed", "failed"]
+
+
 def test_rows_and_buffer_do_not_tell_it_twice() -> None:
     drive = running()
     drive.gap()
