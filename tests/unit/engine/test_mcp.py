@@ -1,0 +1,254 @@
+"""Registrations: who holds what, what happens when the server fails, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from adapter.acp.mcpservers import registered_name
+from adapter.config import McpSettings
+from adapter.engine.mcp import NotAdded, Registrations, not_added
+from adapter.upstream.errors import Ambiguous, UpstreamError
+from adapter.upstream.mcp import McpServers
+from adapter.upstream.transport import ServerSettings, Transport
+from contract.mcp import McpStatus, StdioServer
+from stubs.waiting import until
+from tests.unit.engine.rig import Time
+
+SESSION = "ses_a"
+HOME = "/srv/project"
+
+
+class Server(McpServers):
+    """The server's side: what is listed, what was asked, and what fails on the next request."""
+
+    def __init__(self) -> None:
+        super().__init__(Transport("http://127.0.0.1:9", None, ServerSettings()))
+        self.listed: dict[str, McpStatus] = {}
+        self.asked: list[str] = []
+        self.starts: dict[str, str] = {}
+        self.failure: UpstreamError | None = None
+        self.deaf = False
+        self.hangs_on: Time | None = None
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def put(
+        self, directory: str, name: str, config: Mapping[str, object], deadline: float
+    ) -> None:
+        self.asked.append(f"put {name}")
+        status = self.starts.get(name, "connected")
+        self.listed[name] = McpStatus(
+            status=status, error="boom\n it: " if status == "failed" else ""
+        )
+        await self.open.wait()
+        if self.hangs_on is not None:
+            self.hangs_on.now += deadline
+            raise Ambiguous("It did not answer in time.")
+        if self.failure is not None:
+            raise self.failure
+
+    async def statuses(self, directory: str, deadline: float) -> dict[str, McpStatus]:
+        if self.deaf:
+            self.asked.append("unread")
+            raise Ambiguous("no answer")
+        seen = dict(self.listed)
+        for name, status in seen.items():
+            if status.status == "pending":
+                self.listed[name] = McpStatus(status="connected")
+        return seen
+
+    async def remove(self, directory: str, name: str, deadline: float) -> None:
+        self.asked.append(f"remove {name}")
+        await self.open.wait()
+        self.listed.pop(name, None)
+        if self.failure is not None:
+            raise self.failure
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.server = Server()
+        self.time = Time()
+        self.lost: list[tuple[str, int, Sequence[NotAdded]]] = []
+        self.made = Registrations(
+            self.server,
+            McpSettings("register"),
+            self.time.clock,
+            self.time.sleep,
+            lambda *told: self.lost.append(told),
+        )
+
+    async def add(self, *names: str, owner: int = 1, command: str = "x") -> list[NotAdded]:
+        servers = [StdioServer(name=name, command=command, args=[], env=[]) for name in names]
+        return await self.made.register(SESSION, HOME, owner, servers)
+
+    @property
+    def puts(self) -> int:
+        return len([line for line in self.server.asked if line.startswith("put")])
+
+    async def until(self, what: str, holds: Callable[[], bool]) -> None:
+        async def probe() -> bool:
+            return holds()
+
+        await until(what, probe)
+
+
+@asynccontextmanager
+async def rig() -> AsyncIterator[Rig]:
+    one = Rig()
+    try:
+        yield one
+    finally:
+        await one.made.aclose()
+
+
+def named(name: str) -> str:
+    return registered_name(SESSION, name)
+
+
+async def test_what_stands_is_not_registered_again() -> None:
+    async with rig() as one:
+        assert await one.add("a") == []
+        assert await one.add("a") == []
+        assert one.puts == 1
+        await one.add("a", command="another")
+        assert one.puts == 2
+
+
+async def test_what_no_longer_stands_is() -> None:
+    async with rig() as one:
+        await one.add("a")
+        one.server.listed[named("a")] = McpStatus(status="failed")
+        await one.add("a")
+        assert one.puts == 2
+
+
+async def test_the_last_one_who_holds_it_takes_it_along() -> None:
+    async with rig() as one:
+        await one.add("a", owner=1)
+        await one.add("a", owner=2)
+        one.made.release(SESSION, 1)
+        await one.made.settled(SESSION)
+        assert list(one.server.listed) == [named("a")]
+        one.made.release(SESSION, 2)
+        await one.made.settled(SESSION)
+        assert one.server.listed == {}
+        one.made.release(SESSION, 2)
+        assert one.made.unheld() == []
+
+
+async def test_a_failure_has_a_reason_and_leaves_nothing() -> None:
+    async with rig() as one:
+        one.server.starts = {named("bad"): "failed", named("odd"): "disabled"}
+        failures = await one.add("bad", "good", "odd")
+        assert failures == [NotAdded("bad", "boom it"), NotAdded("odd", "it is disabled")]
+        await one.until("they are removed", lambda: list(one.server.listed) == [named("good")])
+
+
+async def test_one_that_still_starts_is_waited_for() -> None:
+    """In a directory that is used for the first time the PUT is answered before the start."""
+    async with rig() as one:
+        one.server.starts = {named("a"): "pending"}
+        assert await one.add("a") == []
+
+
+@pytest.mark.parametrize("deaf", [True, False])
+async def test_a_server_that_fails_is_no_reason_to_open_nothing(deaf: bool) -> None:
+    async with rig() as one:
+        one.server.deaf = deaf
+        one.server.failure = None if deaf else Ambiguous("It failed (500).", 500)
+        (failure,) = await one.add("a")
+        assert failure.reason == (
+            "the OpenCode server does not say that it started" if deaf else "It failed (500)"
+        )
+        await one.until("it is removed", lambda: one.server.listed == {})
+
+
+async def test_the_time_is_for_all_together() -> None:
+    async with rig() as one:
+        one.server.hangs_on = one.time
+        failures = await one.add("a", "b")
+        late = "it was not there within the 20 s that all have"
+        assert failures == [NotAdded("a", late), NotAdded("b", late)]
+
+
+async def test_what_is_on_its_way_is_known_to_whoever_leaves() -> None:
+    """A request that was sent has its effect, also when nobody waits for its answer."""
+    async with rig() as one:
+        one.server.open.clear()
+        adding = asyncio.create_task(one.add("a"))
+        await one.until("it was asked for", lambda: one.puts == 1)
+        adding.cancel()
+        await asyncio.wait([adding])
+        assert one.made.unheld() == []
+        one.made.release(SESSION, 1)
+        assert one.made.unheld() == [(HOME, named("a"))]
+
+
+async def test_a_removal_that_is_under_way_is_not_overtaken() -> None:
+    async with rig() as one:
+        await one.add("a")
+        one.server.open.clear()
+        one.made.release(SESSION, 1)
+        await one.until("it is being removed", lambda: f"remove {named('a')}" in one.server.asked)
+        adding = asyncio.create_task(one.add("a"))
+        await asyncio.sleep(0)
+        assert one.puts == 1
+        one.server.open.set()
+        assert await adding == []
+        assert one.server.asked[-1] == f"put {named('a')}"
+        assert list(one.server.listed) == [named("a")]
+
+
+async def test_what_the_server_forgot_comes_back() -> None:
+    async with rig() as one:
+        await one.add("a", "b")
+        one.server.listed.pop(named("a"))
+        one.made.recheck("/elsewhere")
+        one.made.recheck(HOME)
+        await one.until("it is back", lambda: named("a") in one.server.listed)
+        assert (one.puts, one.lost) == (3, [])
+
+
+async def test_what_does_not_come_back_is_told_to_who_brought_it() -> None:
+    async with rig() as one:
+        await one.add("a", owner=1)
+        await one.add("a", "b", owner=2)
+        one.server.listed.clear()
+        one.server.starts = {named("b"): "failed"}
+        one.made.recheck(None)
+        await one.until("it is told", lambda: bool(one.lost))
+        assert one.lost == [(SESSION, 2, [NotAdded("b", "boom it")])]
+
+
+async def test_a_server_that_does_not_answer_is_not_taken_for_one_that_forgot() -> None:
+    async with rig() as one:
+        await one.add("a")
+        one.server.deaf = True
+        one.made.recheck(HOME)
+        await one.until("it was read", lambda: "unread" in one.server.asked)
+        one.made.recheck(HOME)
+        await one.until("it was read again", lambda: one.server.asked.count("unread") == 2)
+        assert one.puts == 1
+
+
+async def test_who_brings_none_has_none() -> None:
+    async with rig() as one:
+        assert await one.add() == []
+        await one.add("a")
+        assert await one.add() == []
+        await one.made.settled(SESSION)
+        assert one.server.listed == {}
+
+
+def test_one_notice_names_all() -> None:
+    notice = not_added(7, [NotAdded("a", "boom"), NotAdded("b", "late")])
+    assert (notice.owner, notice.kind) == (7, "mcp")
+    assert "a (boom); b (late)" in notice.title
+    assert notice.data == {
+        "servers": [{"name": "a", "reason": "boom"}, {"name": "b", "reason": "late"}]
+    }
