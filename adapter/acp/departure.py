@@ -6,8 +6,11 @@ after the end of its input: the imports take longer, and nothing of them is of u
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
+import sys
+import termios
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -36,9 +39,17 @@ def _watch(source: int, served: threading.Event) -> None:
     poll = select.poll()
     poll.register(source, select.POLLIN)
     while not served.is_set():
-        events = dict(poll.poll(TURN)).get(source, 0)
-        if events & select.POLLIN:
-            # Bytes to be served; a closed end shows once they are read, to whoever reads them.
-            return
-        if events & select.POLLHUP:
+        if not poll.poll(TURN):
+            continue
+        if _unread(source) == 0:
             os._exit(0)
+        return  # Bytes to be served; the end behind them shows to whoever reads them.
+
+
+def _unread(source: int) -> int | None:
+    """Bytes that wait in a pipe or socket, 0 at its end; None for anything else."""
+    try:
+        answer = fcntl.ioctl(source, termios.FIONREAD, bytes(4))
+    except OSError:
+        return None
+    return int.from_bytes(answer, sys.byteorder)

@@ -22,7 +22,7 @@ const runtime = new acpx.AcpxRuntime({
   elicitationModes: ["form"],
   processLifecycle: {
     onExit({ scope, exitCode, signal }) {
-      if (scope.kind === "runtime-session") exits.push({ exitCode, signal });
+      exits.push({ kind: scope.kind, exitCode, signal });
     },
   },
 });

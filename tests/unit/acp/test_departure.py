@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,9 +25,9 @@ sys.exit(3)
 
 
 @pytest.fixture
-def importing(tmp_path: os.PathLike[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def importing(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that is busy until a file of that name is there."""
-    done = os.path.join(tmp_path, "done")
+    done = str(tmp_path / "done")
     argv = [sys.executable, "-c", IMPORTING, done]
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True) as process:
@@ -36,14 +37,38 @@ def importing(tmp_path: os.PathLike[str]) -> Iterator[tuple[subprocess.Popen[str
 
 
 def finish(done: str) -> None:
-    with open(done, "w", encoding="ascii"):
-        pass
+    Path(done).touch()
 
 
 def test_the_process_ends_with_its_client(importing: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = importing
     assert process.communicate(timeout=5)[0] == ""
     assert process.returncode == 0
+
+
+def test_a_client_on_a_socket_is_seen_to_leave(tmp_path: Path) -> None:
+    """Node gives its children sockets as standard streams."""
+    ours, theirs = socket.socketpair()
+    argv = [sys.executable, "-c", IMPORTING, str(tmp_path / "never")]
+    with subprocess.Popen(
+        argv, stdin=theirs.fileno(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        theirs.close()
+        assert process.stdout is not None
+        assert process.stdout.readline() == "watching\n"
+        ours.close()
+        assert process.wait(5) == 0
+
+
+def test_no_input_at_all_is_left_to_the_program(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    done.touch()
+    argv = [sys.executable, "-c", IMPORTING, str(done)]
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as process:
+        out, _ = process.communicate(timeout=5)
+    assert (out, process.returncode) == ("watching\nserved \n", 3)
 
 
 def test_what_the_client_said_before_it_left_is_served(
