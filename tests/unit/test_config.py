@@ -133,15 +133,19 @@ def test_what_an_operator_may_turn() -> None:
     assert plain.waits.patience is None
     assert plain.interrupt_on_exit
     assert not plain.allow_always
+    assert (plain.mcp.policy, plain.mcp.seconds) == ("notice", 20)
     environ = {
         "OPENCODE_ACP_QUEUE_PATIENCE": "2.5",
         "OPENCODE_ACP_PROMPT_SECONDS": "60",
         "OPENCODE_ACP_ON_CLIENT_EXIT": "detach",
         "OPENCODE_ACP_ALLOW_ALWAYS": "yes",
+        "OPENCODE_ACP_MCP": "register",
+        "OPENCODE_ACP_MCP_SECONDS": "7.5",
     }
     turned = load(Options(), environ)
     assert (turned.waits.patience, turned.waits.longest) == (2.5, 60)
     assert turned.allow_always
+    assert (turned.mcp.policy, turned.mcp.seconds) == ("register", 7.5)
     assert not turned.interrupt_on_exit
 
 
@@ -154,6 +158,8 @@ def test_what_an_operator_may_turn() -> None:
         ("OPENCODE_ACP_QUEUE_PATIENCE", "nan"),
         ("OPENCODE_ACP_ON_CLIENT_EXIT", "stay"),
         ("OPENCODE_ACP_ALLOW_ALWAYS", "1"),
+        ("OPENCODE_ACP_MCP", "yes"),
+        ("OPENCODE_ACP_MCP_SECONDS", "0"),
     ],
 )
 def test_a_setting_without_a_meaning_is_refused(name: str, value: str) -> None:

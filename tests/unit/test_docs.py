@@ -16,6 +16,8 @@ from adapter.start import (
     CONFIG_VARIABLE,
     EXIT_VARIABLE,
     LONGEST_VARIABLE,
+    MCP_SECONDS_VARIABLE,
+    MCP_VARIABLE,
     PATIENCE_VARIABLE,
     SERVER_VARIABLE,
 )
@@ -100,6 +102,8 @@ def test_every_flag_and_variable_is_in_the_readme() -> None:
         PATIENCE_VARIABLE,
         LONGEST_VARIABLE,
         ALWAYS_VARIABLE,
+        MCP_VARIABLE,
+        MCP_SECONDS_VARIABLE,
         FILE_VARIABLE,
         *PASSWORD_VARIABLES,
     }

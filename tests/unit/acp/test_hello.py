@@ -67,6 +67,14 @@ def test_a_valid_initialize_is_answered_and_the_rest_is_kept(client: Client) -> 
     assert answer == {"jsonrpc": "2.0", "id": "h", "result": initialize_result(PARAMS)}
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_the_first_answer_says_whether_mcp_servers_are_taken(client: Client, taken: bool) -> None:
+    client.say(LINE)
+    greet(client.source, client.sink, mcp=taken)
+    offer = json.loads(client.heard())["result"]["agentCapabilities"]["mcpCapabilities"]
+    assert offer == {"http": taken, "sse": False}
+
+
 def test_a_client_that_only_probes_needs_nothing_more(client: Client) -> None:
     client.say(LINE)
     client.hang_up()

@@ -28,10 +28,13 @@ async def test_requests_arrive_whole_and_no_answer_is_awaited() -> None:
             Credential("pw"),
             interrupts=["ses_a", "ses_b"],
             withdrawals=[("ses_c", "msg_c")],
+            removals=[("/srv/a b&c", "acp_0123456789_x")],
         )
         assert time.monotonic() - before < 0.5
-        assert written == 3
-        assert await arrived(server, 3) == [
+        assert written == 4
+        assert await arrived(server, 4) == [
+            "DELETE /api/experimental/mcp/acp_0123456789_x"
+            "?location%5Bdirectory%5D=%2Fsrv%2Fa+b%26c HTTP/1.1",
             "DELETE /api/session/ses_c/inbox/msg_c HTTP/1.1",
             "POST /api/session/ses_a/interrupt HTTP/1.1",
             "POST /api/session/ses_b/interrupt HTTP/1.1",
@@ -54,3 +57,8 @@ async def test_nothing_to_say_connects_to_nobody() -> None:
 async def test_a_bad_id_is_refused() -> None:
     with pytest.raises(ValueError, match="no valid sessionID"):
         await last_gasp("http://127.0.0.1:1", None, interrupts=["ses_a\r\nX: y"])
+
+
+async def test_no_mcp_server_but_one_of_ours_is_removed() -> None:
+    with pytest.raises(ValueError, match="no valid server"):
+        await last_gasp("http://127.0.0.1:1", None, removals=[("/srv", "the_operators")])
