@@ -78,6 +78,11 @@ class Connection:
         """Updates that wait for a client that does not read."""
         return len(self._backlog)
 
+    @property
+    def open_sessions(self) -> frozenset[str]:
+        """The sessions that the client has open here."""
+        return self._sessions.ids
+
     async def leave(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The client is gone: (sessions to interrupt, (session, prompt) to withdraw)."""
         interrupt = self._engine.settings.interrupt_on_exit

@@ -37,6 +37,7 @@ from contract.shapes import GLOBAL
 
 logger = logging.getLogger(__name__)
 
+FULL: Final = "All sessions that this adapter can have open are in use; close one, or try later."
 # Seconds before the feed is read again after a fault of ours.
 FAULT_PAUSE: Final = 0.5
 
@@ -111,23 +112,25 @@ class Engine:
         return next(self._owners)
 
     def hub(self, session: Session, directory: str) -> Hub:
-        """The hub of a session, made at its first attachment."""
+        """The hub of a session, made at its first attachment.
+
+        AcpError -32053 at the limit, unless a session that is idle makes room for it.
+        """
         hub = self._hubs.get(session.id)
         if hub is None:
+            while len(self._hubs) >= self.settings.limits.sessions:
+                if not self.places.make_room():
+                    raise over(Bound.SESSIONS, FULL)
             if not self.watch.add(session.id):
-                raise over(Bound.SESSIONS, "Too many sessions are open on this adapter.")
+                raise over(Bound.SESSIONS, FULL)
             hub = self._hubs[session.id] = Hub(self._services, session, directory)
             self._roots[session.id] = session.id
         return hub
 
     def has_room(self, session_id: str) -> bool:
-        """Whether the session can be opened; a session that is idle makes room for it."""
-        if session_id in self._hubs:
-            return True
-        while len(self._hubs) >= self.settings.limits.sessions:
-            if not self.places.make_room():
-                return False
-        return True
+        """Whether the session could be opened now."""
+        is_full = len(self._hubs) >= self.settings.limits.sessions
+        return not is_full or session_id in self._hubs or self.places.could_make_room
 
     @property
     def open_sessions(self) -> int:

@@ -69,15 +69,14 @@ class Places:
             place.requests -= 1
             self._used(owner)
 
-    def make_room(self) -> bool:
-        """Put aside the attachment that is idle longest; False if each was used just now.
+    @property
+    def could_make_room(self) -> bool:
+        """Whether an attachment is idle."""
+        return any(map(self._is_idle, self._places.values()))
 
-        One that was used within the time of an opening may still be opened.
-        """
-        latest = self._clock() - self._limits.setup_seconds
+    def make_room(self) -> bool:
+        """Put aside the attachment that is idle longest; False if each is in use."""
         for place in list(self._places.values()):
-            if place.used_at > latest:
-                break
             if self._is_idle(place):
                 self._put_aside(place)
                 return True

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from adapter.acp.overlimit import OverLimit, over
 from adapter.engine.client import Attachment, Client
-from adapter.engine.engine import Engine
+from adapter.engine.engine import FULL, Engine
 from adapter.engine.hub import Hub
 from adapter.engine.offers import Told
 from adapter.limits import Bound
 from contract.errors import Code, not_sent
 from contract.reads import Session
-
-_FULL: Final = "All sessions that this adapter can have open are in use; close one, or try later."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +97,7 @@ class OpenSessions:
                 f"This connection has {limit} sessions open; close one first.",
             )
         if not self._engine.has_room(session_id):
-            raise over(Bound.SESSIONS, _FULL)
+            raise over(Bound.SESSIONS, FULL)
 
     def check_prompts(self) -> None:
         """AcpError -32053 if one more prompt in flight is one too many, here or in the engine."""
@@ -121,20 +118,19 @@ class OpenSessions:
         owner = known.owner if known is not None else self._engine.new_owner()
         one = self._open[session.id] = Open(hub, owner)
         hub.attach(Attachment(owner, self._client, ambient))
-        self._keep(one, ambient=ambient)
+        self._keep(one)
         return one
 
-    def _keep(self, one: Open, *, ambient: bool) -> None:
+    def _keep(self, one: Open) -> None:
         """See to it that the session is put aside when nobody uses it.
 
-        A client that wants to see the work of others uses it all the time.
+        An attachment that was told nothing is still being opened.
         """
-        if ambient:
-            self._engine.places.discard(one.owner)
-            return
-        session_id = one.hub.session_id
+        hub, owner = one.hub, one.owner
         self._engine.places.add(
-            one.owner, lambda: one.hub.resting, lambda: self._put_aside(session_id)
+            owner,
+            lambda: hub.resting and hub.choices.told_of(owner) is not None,
+            lambda: self._put_aside(hub.session_id),
         )
 
     def _put_aside(self, session_id: str) -> None:
@@ -154,13 +150,14 @@ class OpenSessions:
         aside = self._aside.get(session_id)
         if aside is None:
             return
-        if not self._engine.has_room(session_id):
-            raise _retry(Bound.SESSIONS, _FULL)
+        try:
+            hub = self._engine.hub(aside.session, aside.directory)
+        except OverLimit as refusal:
+            raise _retry(refusal.bound, refusal.message) from None
         del self._aside[session_id]
-        hub = self._engine.hub(aside.session, aside.directory)
         one = self._open[session_id] = Open(hub, aside.owner)
         hub.reattach(Attachment(aside.owner, self._client), aside.told, aside.session.title)
-        self._keep(one, ambient=False)
+        self._keep(one)
 
     async def give_up(self, one: Open) -> None:
         """An opening failed: its client gets no answer by which it could know of the session."""
@@ -183,6 +180,11 @@ class OpenSessions:
     def all(self) -> dict[str, Open]:
         """As it stands now: requests that are still served may open and close meanwhile."""
         return dict(self._open)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """What is open for the client, put aside or not."""
+        return frozenset(self._open) | frozenset(self._aside)
 
     def leave(self) -> None:
         """The client is gone: nothing is kept for it any more."""

@@ -16,7 +16,6 @@ from tests.unit.engine.front import AnswerError, Stage, stage, words
 from tests.unit.engine.rig import Time
 
 IDLE = 100.0
-SETUP = 60.0
 
 
 class Rig:
@@ -25,8 +24,7 @@ class Rig:
     def __init__(self) -> None:
         self.time = Time()
         self.counters = Counters()
-        limits = Limits(idle_seconds=IDLE, setup_seconds=SETUP)
-        self.places = Places(limits, self.time.clock, self.counters)
+        self.places = Places(Limits(idle_seconds=IDLE), self.time.clock, self.counters)
         self.aside: list[int] = []
         self.busy: set[int] = set()
 
@@ -48,13 +46,12 @@ async def rig() -> AsyncIterator[Rig]:
 async def test_the_one_that_is_idle_longest_makes_room(rig: Rig) -> None:
     for owner in (1, 2, 3):
         rig.add(owner)
-        rig.time.now += 1
-    rig.time.now += SETUP
     with rig.places.request(1):
         pass
     assert rig.places.make_room()
-    assert rig.aside == [2]
-    assert rig.counters[Bound.IDLE_SECONDS] == 1
+    assert rig.places.make_room()
+    assert rig.aside == [2, 3]
+    assert rig.counters[Bound.IDLE_SECONDS] == 2
 
 
 async def test_what_is_in_use_makes_no_room(rig: Rig) -> None:
@@ -64,9 +61,6 @@ async def test_what_is_in_use_makes_no_room(rig: Rig) -> None:
     with rig.places.request(1):
         rig.time.now += IDLE * 2
         assert not rig.places.make_room()
-    # Its request has just ended.
-    assert not rig.places.make_room()
-    rig.time.now += SETUP
     assert rig.places.make_room()
     assert rig.aside == [1]
     assert not rig.places.make_room()
@@ -216,36 +210,30 @@ async def test_what_is_aside_still_counts_for_its_connection(tmp_path: Path) -> 
 
 
 async def test_a_full_engine_makes_room_by_what_is_idle(tmp_path: Path) -> None:
-    # A session may be put aside for another once it was unused for the time of an opening.
-    limits = Limits(sessions=2, setup_seconds=0.3)
-    async with stage(tmp_path, limits=limits) as scene:
+    async with stage(tmp_path, limits=Limits(sessions=2)) as scene:
         one, two = await scene.front(), await scene.front()
         first, second = await one.new(tmp_path), await two.new(tmp_path)
+        third = await two.new(tmp_path)
+        assert [key in scene.engine.watch for key in (first, second, third)] == [False, True, True]
+        answers = []
+        for session in (second, third):
+            answers.append(two.prompt(session, "@@text 1 && wait 60000@@"))
+            await two.until_text(session, words(1))
+        # Both are at work now.
+        posted = len(scene.asked("POST", "/api/session"))
         with pytest.raises(AnswerError, match="All sessions"):
             await two.new(tmp_path)
-        assert len(scene.asked("POST", "/api/session")) == 2
-        assert scene.engine.counters[Bound.SESSIONS] == 1
-
-        async def opened() -> str | None:
-            try:
-                return await two.new(tmp_path)
-            except AnswerError:
-                return None
-
-        await until("room for a third", opened)
-        assert first not in scene.engine.watch
-        assert second in scene.engine.watch
-
-        async def back() -> bool:
-            try:
-                await one.answer(one.prompt(first, "@@text 2@@"))
-            except AnswerError as error:
-                assert (error.code, error.data["retrySafe"]) == (-32053, True)
-                return False
-            return True
-
-        await until("room for the first", back)
+        assert len(scene.asked("POST", "/api/session")) == posted
+        with pytest.raises(AnswerError) as caught:
+            await one.answer(one.prompt(first, "@@text 2@@"))
+        assert (caught.value.code, caught.value.data["retrySafe"]) == (-32053, True)
+        assert scene.engine.counters[Bound.SESSIONS] == 2
+        two.notify("session/cancel", sessionId=second)
+        await two.answer(answers[0])
+        await one.answer(one.prompt(first, "@@text 2@@"))
         assert one.text(first) == words(2)
+        two.notify("session/cancel", sessionId=third)
+        await two.answer(answers[1])
         assert scene.engine.open_sessions == 2
 
 
