@@ -14,7 +14,5 @@ DOCUMENT_BYTES: Final = 6 * 1000 * 1000
 PROMPT_BLOCKS: Final = 256
 # MCP servers that one session may bring; refused with -32053, nothing is opened.
 MCP_SERVERS: Final = 16
-# MCP servers that one session may bring; refused with -32053, nothing is opened.
-MCP_SERVERS: Final = 16
 # Characters of a cursor of session/list, sent or taken back; a longer one is -32602.
 CURSOR_CHARS: Final = 4096
