@@ -264,7 +264,7 @@ def missing(live: Iterable[tuple[str, str]]) -> tuple[Route, ...]:
 _TAIL: Final = r"[A-Za-z0-9_-]{1,200}"
 _GRAMMAR: Final = MappingProxyType(
     {
-        "sessionID": re.compile(f"ses_{_TAIL}|{GLOBAL}"),
+        "sessionID": re.compile(f"ses_{_TAIL}"),
         "messageID": re.compile(f"msg_{_TAIL}"),
         "inboxID": re.compile(f"msg_{_TAIL}"),
         "requestID": re.compile(f"per_{_TAIL}"),
@@ -273,6 +273,8 @@ _GRAMMAR: Final = MappingProxyType(
         "server": re.compile(r"acp_[0-9a-f]{10}(_[a-z0-9_]{1,16})?"),
     }
 )
+# Where `GLOBAL` stands for the session.
+_WITHOUT_SESSION: Final = (FORM_REPLY, FORM_DISMISS)
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -293,7 +295,8 @@ def url(route: Route, **params: str) -> str:
         raise ValueError(f"{route.name} takes {names}, not {sorted(params)}")
     path = route.path
     for name, value in params.items():
-        if not is_id(name, value):
+        without_session = name == "sessionID" and value == GLOBAL and route in _WITHOUT_SESSION
+        if not (is_id(name, value) or without_session):
             raise ValueError(f"no valid {name}: {value[:80]!r}")
         path = path.replace(f"{{{name}}}", value)
     return path

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,9 +22,14 @@ import aiohttp
 from stubs.server.wire import Json
 
 PROTOCOL: Final = "2025-11-25"
+CAPABILITIES: Final = {"elicitation": {"form": {"applyDefaults": True}, "url": {}}, "roots": {}}
 DEFAULT_LIMIT: Final = 30_000
 # Between the answer to a change and the step that has the tools, as measured.
 OFFERED_AFTER: Final = 0.1
+
+
+Elicit = Callable[[Json], Awaitable[Json]]
+"""Takes the params of elicitation/create; its result."""
 
 
 class McpError(Exception):
@@ -36,8 +42,8 @@ class Wire(ABC):
     _ids: itertools.count[int]
 
     @abstractmethod
-    async def request(self, method: str, params: Json) -> Any:
-        """The result. Raises McpError."""
+    async def request(self, method: str, params: Json, elicit: Elicit | None = None) -> Any:
+        """The result; what the server asks meanwhile goes to `elicit`. Raises McpError."""
 
     @abstractmethod
     async def notify(self, method: str) -> None: ...
@@ -69,7 +75,7 @@ class Stdio(Wire):
             raise McpError(reason) from error
         return cls(process)
 
-    async def request(self, method: str, params: Json) -> Any:
+    async def request(self, method: str, params: Json, elicit: Elicit | None = None) -> Any:
         async with self._turn:
             number = next(self._ids)
             await self._write({"method": method, "params": params, "id": number})
@@ -79,7 +85,10 @@ class Stdio(Wire):
                 if not line:
                     raise McpError("Connection closed")
                 answer = json.loads(line)
-                if answer.get("id") == number:
+                if answer.get("method") == "elicitation/create" and elicit is not None:
+                    result = await elicit(answer["params"])
+                    await self._write({"id": answer["id"], "result": result})
+                elif answer.get("id") == number:
                     return _result(answer)
 
     async def notify(self, method: str) -> None:
@@ -108,7 +117,7 @@ class Http(Wire):
         accept = {"Accept": "application/json, text/event-stream"}
         self._client = aiohttp.ClientSession(headers={**accept, **config.get("headers", {})})
 
-    async def request(self, method: str, params: Json) -> Any:
+    async def request(self, method: str, params: Json, elicit: Elicit | None = None) -> Any:
         body = await self._post({"method": method, "params": params, "id": next(self._ids)})
         return _result(json.loads(body))
 
@@ -134,6 +143,7 @@ class Http(Wire):
 class Server:
     """A server of a location; `tools` maps the name that a model sees to that of the server."""
 
+    name: str
     config: Json
     status: Json
     wire: Wire | None = None
@@ -157,7 +167,7 @@ class McpHost:
         async with self._lock(directory):
             servers = self._servers.setdefault(directory, {})
             await self._end(servers.pop(name, None))
-            server = servers[name] = Server(config, {"status": "pending"})
+            server = servers[name] = Server(name, config, {"status": "pending"})
             limits = config.get("timeout", {})
             try:
                 await self._start(server, directory, limits)
@@ -183,10 +193,10 @@ class McpHost:
                 return server, server.tools[tool]
         return None
 
-    async def call(self, server: Server, tool: str, given: Json) -> list[Json]:
+    async def call(self, server: Server, tool: str, given: Json, elicit: Elicit) -> list[Json]:
         """The pieces of the result as events carry them. Raises McpError."""
         assert server.wire is not None
-        result = await server.wire.request("tools/call", {"name": tool, "arguments": given})
+        result = await server.wire.request("tools/call", {"name": tool, "arguments": given}, elicit)
         return [_piece(piece) for piece in result["content"]]
 
     async def forget(self, directory: str) -> list[str]:
@@ -211,7 +221,7 @@ class McpHost:
             else:
                 server.wire = Http(server.config)
             about = {"name": "cli", "version": "2.0.15"}
-            hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about}
+            hello = {"protocolVersion": PROTOCOL, "capabilities": CAPABILITIES, "clientInfo": about}
             await server.wire.request("initialize", hello)
             await server.wire.notify("notifications/initialized")
 

@@ -7,7 +7,7 @@ from typing import NoReturn, cast
 from aiohttp import web
 
 from stubs.server.answers import fault_of_answer, fault_of_fields
-from stubs.server.forms import Settled
+from stubs.server.forms import GLOBAL, Settled
 from stubs.server.permissions import DECISIONS, Decision
 from stubs.server.replies import (
     body_of,
@@ -84,7 +84,7 @@ async def location_forms(request: web.Request) -> web.Response:
 async def form(request: web.Request) -> web.Response:
     """GET form/{formID}: also after it is settled, with its state."""
     form_id = request.match_info["formID"]
-    found = host_of(request).forms.find(session_of(request).id, form_id)
+    found = host_of(request).forms.find(_asker(request), form_id)
     if found is None:
         _no_form(form_id)
     return data({**found.body, "state": found.state})
@@ -106,21 +106,32 @@ async def form_make(request: web.Request) -> web.Response:
 
 async def form_reply(request: web.Request) -> web.Response:
     """POST form/{formID}/reply {answer}: a wrong one is refused, and the form stays open."""
-    session, form_id = session_of(request), request.match_info["formID"]
+    asker, form_id = _asker(request), request.match_info["formID"]
     answer = need(await body_of(request), "answer", dict)
-    found = host_of(request).forms.find(session.id, form_id)
+    found = host_of(request).forms.find(asker, form_id)
     if found is not None and found.pending:
         fault = fault_of_answer(found.body["fields"], answer)
         if fault is not None:
             refuse(400, "FormInvalidAnswerError", id=form_id, message=fault)
-    settled = host_of(request).forms.reply(session.id, form_id, answer)
+    settled = host_of(request).forms.reply(asker, form_id, answer)
     return _settled(settled, form_id)
 
 
 async def form_cancel(request: web.Request) -> web.Response:
     """DELETE form/{formID}: dismissed; a question's turn ends."""
-    session, form_id = session_of(request), request.match_info["formID"]
-    return _settled(host_of(request).forms.cancel(session.id, form_id), form_id)
+    asker, form_id = _asker(request), request.match_info["formID"]
+    return _settled(host_of(request).forms.cancel(asker, form_id), form_id)
+
+
+def _asker(request: web.Request) -> str:
+    """The session that a form is of; a form of none is found by its location."""
+    if request.match_info["sessionID"] != GLOBAL:
+        return session_of(request).id
+    form_id, directory = request.match_info["formID"], directory_of(request)
+    found = host_of(request).forms.find(GLOBAL, form_id)
+    if found is None or found.directory != directory:
+        _no_form(form_id)
+    return GLOBAL
 
 
 def _settled(settled: Settled, form_id: str) -> web.Response:

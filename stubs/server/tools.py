@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from stubs.server import shell, workspace
@@ -123,7 +124,8 @@ async def _foreign(shop: Shop, call: Call, server: Server, tool: str) -> Result:
     """A tool of an MCP server."""
     try:
         await shop.permissions.check(call.wants(call.name, ["*"], ["*"], {}), call.rules)
-        parts = await shop.mcp.call(server, tool, call.input)
+        elicit = partial(shop.forms.elicit, server.name, call.directory)
+        parts = await shop.mcp.call(server, tool, call.input, elicit)
     except (RefusedError, McpError) as error:
         raise ToolError(str(error) or f"Unable to run {call.name}") from error
     return Result((), {"truncated": False}, tuple(parts))

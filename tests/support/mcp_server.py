@@ -3,7 +3,7 @@
 MODE is `ok`, `exit` (ends at once), `hang` (never answers), or `http PORT_FILE` (serves streamable
 HTTP on a free port instead and writes the port there; it wants the header `X-Key: open`). With
 LOG, a line with its process id is added at the start. Its tools: `echo` gives back its arguments,
-`picture` an image, `env` the variable that it is asked for.
+`picture` an image, `env` the variable that it is asked for, `ask` what the user answered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PIXEL = (
 SCHEMA = {"type": "object", "properties": {"t": {"type": "string"}}}
 TOOLS = [
     {"name": name, "description": name, "inputSchema": SCHEMA}
-    for name in ("echo", "picture", "env")
+    for name in ("echo", "picture", "env", "ask")
 ]
 
 
@@ -57,6 +57,32 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
     if method in results:
         return {**head, "result": results[method]}
     return {**head, "error": {"code": -32601, "message": "unknown"}}
+
+
+def asked(message: dict[str, Any]) -> dict[str, Any]:
+    """The result of the tool `ask`, once the user has answered."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "Your name"},
+            "size": {"type": "string", "enum": ["S", "M"]},
+        },
+        "required": ["name"],
+    }
+    params = {"mode": "form", "message": "Tell me", "requestedSchema": schema}
+    say({"jsonrpc": "2.0", "id": "ask", "method": "elicitation/create", "params": params})
+    for line in sys.stdin:
+        said = json.loads(line)
+        if said.get("id") == "ask":
+            break
+    text = json.dumps(said.get("result"), sort_keys=True)
+    content = [{"type": "text", "text": text}]
+    return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -100,10 +126,11 @@ def main() -> None:
     while mode == "hang":
         time.sleep(60)
     for line in sys.stdin:
-        said = answer(json.loads(line))
+        message = json.loads(line)
+        asks = message.get("params", {}).get("name") == "ask"
+        said = asked(message) if asks else answer(message)
         if said is not None:
-            sys.stdout.write(json.dumps(said) + "\n")
-            sys.stdout.flush()
+            say(said)
 
 
 if __name__ == "__main__":

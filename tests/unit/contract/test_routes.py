@@ -51,6 +51,13 @@ def test_an_id_outside_the_grammar_never_reaches_a_path(session_id: str) -> None
         url(routes.SESSION_GET, sessionID=session_id)
 
 
+def test_only_a_form_may_be_of_no_session() -> None:
+    path = url(routes.FORM_REPLY, sessionID="global", formID="frm_1")
+    assert path == "/api/session/global/form/frm_1/reply"
+    with pytest.raises(ValueError, match="no valid sessionID"):
+        url(routes.SESSION_GET, sessionID="global")
+
+
 @pytest.mark.parametrize("params", [{}, {"sessionID": "ses_a", "inboxID": "msg_a"}])
 def test_parameters_must_fit_the_route(params: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="takes"):

@@ -189,6 +189,14 @@ async def test_an_asker_that_is_not_known_is_followed_upwards(server: Server, ki
 
 
 @respx.mock
+async def test_a_form_without_a_session_is_read_like_the_others(server: Server) -> None:
+    Family({"ses_a": None}, forms=["global"])
+    snapshot = await Reader(server, "ses_a", "/srv").snapshot(NONE, NONE, NONE)
+    assert [form.session_id for form in snapshot.forms or ()] == ["global"]
+    assert not any("/session/global" in str(call.request.url) for call in respx.calls)
+
+
+@respx.mock
 async def test_the_way_up_ends_at_a_session_that_is_followed(server: Server) -> None:
     Family({"ses_a": None, "ses_k": "ses_lost", "ses_c": "ses_k"}, asks=["ses_c", "ses_k"])
     assert await children(server, frozenset({"ses_k"})) == [("ses_c", "ses_k")]
