@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -22,6 +23,9 @@ from tests.scenarios.questions import (
 from tests.scenarios.stage import (
     Json,
     Stage,
+    agent_argv,
+    agent_env,
+    checked_agent,
     notices,
     prompting,
     saw_notice,
@@ -146,6 +150,29 @@ async def test_a_form_of_somebody_elses_turn_is_not_shown(stage: Stage) -> None:
             owner.form_policy = accept()
             await owner.cancel(session)
     assert fates(other, session) == []
+
+
+async def test_an_answer_is_in_no_log_and_in_no_meta(stage: Stage) -> None:
+    argv = [*agent_argv(stage.backend.url), "--log-level", "debug"]
+    canary = "cAnary-of-a-form-3Zk"
+    async with checked_agent(argv, agent_env(stage.backend.password), None, FORMS) as agent:
+        agent.form_policy = accept(q0_other=canary)
+        session = await agent.new_session(stage.project())
+        await agent.prompt(session, f"@@{ask(COLOR)} || text 2@@")
+        assert canary in told(agent, session)
+        assert await agent.hang_up() == 0
+        assert b"httpcore" in agent.stderr
+        assert canary.encode() not in agent.stderr
+        assert canary not in json.dumps([list(metas(line.message)) for line in agent.updates])
+
+
+def metas(value: object) -> Iterator[object]:
+    """Every `_meta` in a message."""
+    if isinstance(value, dict):
+        yield value.get("_meta")
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from metas(one)
 
 
 # --- not shown ------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ async def test_every_request_is_a_route_in_use(tmp_path: Path) -> None:
     paths = {seen.path.rpartition("/")[2] for seen in log}
     assert {"prompt", "interrupt", "reply", "agent", "model", "inbox", "message", "info"} <= paths
     assert not is_used(Seen("GET", "/session", "", ""))
-    assert not is_used(Seen("DELETE", "/api/session/ses_a/form/frm_a", "", ""))
+    assert not is_used(Seen("GET", "/api/session/ses_a/form/frm_a", "", ""))
 
 
 def arguments_of(agent: CheckedClient) -> bytes:
