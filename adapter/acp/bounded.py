@@ -5,9 +5,9 @@ Bounds are bytes of JSON and not characters: a control character takes six.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from itertools import islice
+from json.encoder import encode_basestring
 from typing import Final
 
 DEPTH: Final = 6
@@ -50,10 +50,12 @@ class Room:
     def text(self, text: str, limit: int) -> str:
         """At most `limit` characters, fewer where the room ends, and how many are missing."""
         kept = text[:limit]
-        if written(kept) > self._left:
+        size = written(kept)
+        if size > self._left:
             sizes = range(len(kept) + 1)
             kept = kept[: bisect_right(sizes, self._left, key=lambda n: written(kept[:n])) - 1]
-        self.take(written(kept) + OVERHEAD)
+            size = written(kept)
+        self.take(size + OVERHEAD)
         self.omitted += len(text) - len(kept)
         return cut(text, len(kept))
 
@@ -87,4 +89,5 @@ def cut(text: str, limit: int) -> str:
 
 def written(text: str) -> int:
     """Bytes of a text inside of JSON; a lone surrogate takes those of U+FFFD."""
-    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")) - 2
+    quoted = encode_basestring(text)
+    return len(quoted if quoted.isascii() else quoted.encode("utf-8", "surrogatepass")) - 2
