@@ -99,10 +99,10 @@ def tool(tool_call: Tool, directory: str, limits: Limits = DEFAULTS) -> Json:
     return with_meta(update, **meta) if meta else update
 
 
-def progress(made: Progress) -> Json:
+def progress(made: Progress, limits: Limits = DEFAULTS) -> Json:
     """`tool_call_update` of a running call: one line of text for each call of its sub-agents."""
     lines = [f"… {made.left_out} earlier tool calls"] if made.left_out else []
-    lines.extend(map(_line, made.lines))
+    lines.extend(_line(line, limits) for line in made.lines)
     text: Json = {"type": "text", "text": "\n".join(lines)}
     return {
         "sessionUpdate": "tool_call_update",
@@ -253,8 +253,8 @@ def _of(origin: Origin | None) -> Json:
             return {}
 
 
-def _line(line: Line) -> str:
-    what = toolcalls.title(line.name, line.input)
+def _line(line: Line, limits: Limits) -> str:
+    what = toolcalls.title(line.name, line.input, limits)
     name = "" if what == line.name else f"{line.name}: "
     return f"{'  ' * line.depth}- {name}{what} ({_state(line.status)})"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from adapter.limits import Bound
 
@@ -21,6 +21,11 @@ class Counters:
         if not self._hits[bound]:
             logger.warning("the limit %s was hit; from now on that is only counted", bound.value)
         self._hits[bound] += times
+
+    def hit_all(self, names: Iterable[str]) -> None:
+        """Count each of these limits once, by their names."""
+        for name in names:
+            self.hit(Bound(name))
 
     def __getitem__(self, bound: Bound) -> int:
         return self._hits[bound]

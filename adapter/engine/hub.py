@@ -25,7 +25,6 @@ from adapter.engine.past import Past
 from adapter.engine.services import Services
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
-from adapter.limits import Bound
 from contract.events import Event
 from contract.reads import Session
 
@@ -227,7 +226,7 @@ class Hub:
             case v.Tool():
                 self._tool(output)
             case v.Progress():
-                self._update(output.owner, updates.progress(output))
+                self._update(output.owner, updates.progress(output, self._limits))
             case v.Prompted():
                 for update in updates.prompted(output, self._limits):
                     self._update(output.owner, update)
@@ -276,8 +275,7 @@ class Hub:
 
     def _tool(self, tool: v.Tool) -> None:
         update = updates.tool(tool, self.directory, self._limits)
-        for name in updates.omitted(update):
-            self._services.counters.hit(Bound(name))
+        self._services.counters.hit_all(updates.omitted(update))
         if self._repeats(tool, update):
             return
         self._update(tool.owner, update)

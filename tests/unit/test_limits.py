@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 
 import pytest
 
 from adapter.limits import DEFAULTS, FLOORS, Bound, LimitError, Limits, lowered
 from stubs.parts import ROOT
+from tests.support.structure import modules, parse
 
+# What builds or bounds something by the limits; without them it would take the defaults.
+BOUNDED = {
+    "updates": {"chunks", "user_text", "tool", "notice", "compaction", "title", "prompted",
+                "progress", "prompt_error"},
+    "toolcalls": {"describe", "permission"},
+    "toolresults": {"content", "progress", "content_room", "output_room"},
+    "prompts": {"content"},
+}  # fmt: skip
 NAMES = [one.name for one in dataclasses.fields(Limits)]
 
 
@@ -61,3 +71,26 @@ def test_what_can_be_hit_has_the_name_of_its_limit() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_limit_is_in_the_readme(name: str) -> None:
     assert f"`{name}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def unlimited(tree: ast.AST) -> list[str]:
+    """Calls of what takes limits that hand on none."""
+    return [
+        f"{ast.unparse(node.func)}, line {node.lineno}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.attr in BOUNDED.get(node.func.value.id, set())
+        and not any(
+            "limits" in ast.unparse(given)
+            for given in [*node.args, *(keyword.value for keyword in node.keywords)]
+        )
+    ]
+
+
+def test_the_limits_are_handed_on_wherever_they_hold() -> None:
+    found = {name: unlimited(parse(path)) for name, path in modules("adapter").items()}
+    assert {name: calls for name, calls in found.items() if calls} == {}
+    assert unlimited(ast.parse("updates.chunks(chunk)")) == ["updates.chunks, line 1"]
+    assert unlimited(ast.parse("updates.chunks(chunk, self._limits)")) == []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from adapter.acp import updates
 from adapter.acp.transport import Call
 from adapter.core import values as v
 from adapter.engine.backlog import Backlog
@@ -92,6 +93,7 @@ class Loading:
                 if turn is not None and (own or row.id == turn.id):
                     own.append(row)
                 for update in replay.updates(row):
+                    self.desk.engine.counters.hit_all(updates.omitted(update))
                     self.send(hub.session_id, update)
             await self.relaxed()
             self._check(one)

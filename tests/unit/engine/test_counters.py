@@ -16,6 +16,9 @@ def test_hits_are_counted_by_the_name_of_their_limit() -> None:
     counters.hit(Bound.PROMPTS, 3)
     assert counters[Bound.PROMPTS] == counters.read()["prompts"] == 4
     assert sum(counters.read().values()) == 4
+    counters.hit_all({"prompts": 10, "tool_locations": 2})
+    assert counters.read()["prompts"] == 5
+    assert counters.read()["tool_locations"] == 1
 
 
 def test_the_log_says_each_kind_once(caplog: pytest.LogCaptureFixture) -> None:
