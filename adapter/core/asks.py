@@ -129,8 +129,28 @@ def tool_over(state: SessionState, event: ev.ToolSuccess | ev.ToolFailed) -> lis
         and ask.ask.source.call_id == event.call_id
     ]
     out = [output for ask_id in over for output in gone(state, ask_id)]
-    failed = isinstance(event, ev.ToolFailed)
-    return out + forms.caller_over(state, (event.message_id, event.call_id), failed=failed)
+    return out + _caller_over(state, event)
+
+
+def _caller_over(state: SessionState, event: ev.ToolSuccess | ev.ToolFailed) -> list[Output]:
+    """The call of an MCP server ended, and no other one can be what its form is of.
+
+    A call that succeeded did not ask; one that failed takes no answer any more.
+    """
+    out: list[Output] = []
+    for ask_id, ask in list(state.asks.items()):
+        form = ask.ask
+        if not isinstance(form, Form) or form.session_id != GLOBAL:
+            continue
+        at = (event.message_id, event.call_id)
+        if ask.step is AskStep.REPLYING or elicited.turn_of(state, form, at) is not None:
+            continue
+        if isinstance(event, ev.ToolSuccess):
+            out.extend(gone(state, ask_id))
+        else:
+            out.extend([WithdrawAsk(ask_id)] if ask.step is AskStep.SHOWN else [])
+            out.extend(forms.dismiss(ask))
+    return out
 
 
 def reply_again(state: SessionState, ask_id: str) -> list[Output]:

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from adapter.core import elicited
-from adapter.core.elicited import Call
 from adapter.core.state import Ask, AskStep, SessionState, Turn
 from adapter.core.values import (
     AnswerForm,
@@ -22,7 +20,6 @@ from adapter.core.values import (
     FormFate,
     Notice,
     Output,
-    WithdrawAsk,
 )
 from contract.shapes import GLOBAL, Form, JsonObject
 
@@ -51,7 +48,7 @@ def answered(state: SessionState, given: FormAnswered) -> list[Output]:
 
 def left_unanswered(ask: Ask) -> list[Output]:
     """Answer with nothing, so that the turn goes on; an MCP server is told that it gets none."""
-    return _dismiss(ask) if ask.ask.session_id == GLOBAL else _send(ask, {})
+    return dismiss(ask) if ask.ask.session_id == GLOBAL else _send(ask, {})
 
 
 def abandon(state: SessionState, turn: Turn) -> list[Output]:
@@ -61,28 +58,8 @@ def abandon(state: SessionState, turn: Turn) -> list[Output]:
         for ask in state.asks.values()
         if ask.turn_id == turn.id and ask.ask.session_id == GLOBAL
         if ask.step is not AskStep.REPLYING
-        for output in _dismiss(ask)
+        for output in dismiss(ask)
     ]
-
-
-def caller_over(state: SessionState, at: Call, *, failed: bool) -> list[Output]:
-    """A call ended, and no other one can be what an MCP server asks for.
-
-    A call that succeeded did not ask; one that failed takes no answer any more.
-    """
-    out: list[Output] = []
-    for ask_id, ask in list(state.asks.items()):
-        form = ask.ask
-        if not isinstance(form, Form) or form.session_id != GLOBAL:
-            continue
-        if ask.step is AskStep.REPLYING or elicited.turn_of(state, form, at) is not None:
-            continue
-        out.extend([WithdrawAsk(ask_id)] if ask.step is AskStep.SHOWN else [])
-        if failed:
-            out.extend(_dismiss(ask))
-        else:
-            del state.asks[ask_id]
-    return out
 
 
 def _send(ask: Ask, answer: JsonObject) -> list[Output]:
@@ -96,7 +73,7 @@ def refused(state: SessionState, ask: Ask) -> list[Output]:
     """The server does not take the answer: none is tried next, and then the form is dismissed."""
     if ask.answer:
         return _tell(state, ask, REFUSED) + left_unanswered(ask)
-    return _dismiss(ask)
+    return dismiss(ask)
 
 
 def reply(ask: Ask, form: Form) -> Output:
@@ -106,7 +83,8 @@ def reply(ask: Ask, form: Form) -> Output:
     return AnswerForm(form.session_id, form.id, ask.answer)
 
 
-def _dismiss(ask: Ask) -> list[Output]:
+def dismiss(ask: Ask) -> list[Output]:
+    """Take the form away from everybody."""
     ask.step = AskStep.REPLYING
     ask.decision = "dismiss"
     return [DismissForm(ask.ask.session_id, ask.ask.id)]
