@@ -137,6 +137,46 @@ async def test_what_is_refused_was_not_sent(stage: Stage, code: int, block: Json
     assert (await agent.prompt(session, "@@text 1@@"))["stopReason"] == "end_turn"
 
 
+@pytest.mark.parametrize(
+    ("script", "shown", "place", "change"),
+    [
+        ('tool read {"path":"a.txt"}', ("read", "a.txt"), "a.txt", None),
+        ('tool write {"path":"n.txt","content":"new"}', ("edit", "n.txt"), "n.txt", (None, "new")),
+        ('tool write {"path":"a.txt","content":"over"}', ("edit", "a.txt"), "a.txt", None),
+        (
+            'tool edit {"path":"a.txt","oldString":"one","newString":"two"}',
+            ("edit", "a.txt"),
+            "a.txt",
+            ("one\n", "two\n"),
+        ),
+        ('tool shell {"command":"echo  hi"}', ("execute", "echo hi"), None, None),
+    ],
+)
+async def test_tools_are_shown_as_what_they_did(
+    stage: Stage,
+    script: str,
+    shown: tuple[str, str],
+    place: str | None,
+    change: tuple[str | None, str] | None,
+) -> None:
+    """Kind, title, places and changes, the changes of what the server reports alone."""
+    agent = await stage.agent()
+    project = stage.project({"*": "allow"})
+    (project / "a.txt").write_text("one\n", encoding="utf-8")
+    session = await agent.new_session(project)
+    await agent.prompt(session, f"@@{script} || text 1@@")
+    (tool,) = agent.transcript(session).tools.values()
+    assert (tool["status"], tool["kind"], tool["title"]) == ("completed", *shown)
+    places = [one["path"] for one in tool.get("locations", [])]
+    assert places == ([] if place is None else [str(project / place)])
+    diffs = [block for block in tool["content"] if block["type"] == "diff"]
+    assert [(one["oldText"], one["newText"]) for one in diffs] == (
+        [] if change is None else [change]
+    )
+    assert tool["rawInput"] == json.loads(script.split(" ", 2)[2])
+    assert tool["rawOutput"]["output"]
+
+
 async def test_mcp_servers_of_a_client_are_not_added_and_it_is_told(stage: Stage) -> None:
     agent = await stage.agent()
     server = {"name": "mine", "command": "true", "args": [], "env": []}

@@ -197,7 +197,8 @@ async def test_attachments_are_shown(stage: Stage) -> None:
         for line in other.updates
         if line.message.get("params", {}).get("update", {}).get("sessionUpdate") == USER
     ]
-    assert blocks[0] == {"type": "text", "text": "See @@text 1@@"}
+    mention = f"[a.txt]({(project / 'a.txt').as_uri()})"
+    assert blocks[0] == {"type": "text", "text": f"See @@text 1@@\n{mention}"}
     assert (blocks[1]["type"], blocks[1]["uri"]) == (
         "resource_link",
         (project / "a.txt").as_uri(),
