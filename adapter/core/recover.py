@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapter.core import ambient, asks, boundary, cancel, children, commands, compaction, markers, waiting
+from adapter.core import (
+    ambient,
+    asks,
+    boundary,
+    cancel,
+    children,
+    commands,
+    compaction,
+    markers,
+    waiting,
+)
 from adapter.core.reconcile import Judgement, Verdict, is_retried, judge
 from adapter.core.settle import (
     ended_elsewhere,
