@@ -243,7 +243,8 @@ class AcpClient:
             return
 
     async def wait_for(self, predicate: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait until `predicate()` holds; it is looked at after each line and at the end.
+        """Wait until `predicate()` holds; it is looked at after each line, each answer of ours,
+        and at the end.
 
         Raises TimeoutError, or AgentGone if the agent is gone and it still does not hold.
         """
@@ -345,6 +346,8 @@ class AcpClient:
         if answer:
             self._observer.sent_answer(message["id"], answer)
             await self._send({"jsonrpc": "2.0", "id": message["id"], **answer})
+            # An answer of ours is in the transcript too, and what is waited for may be just that.
+            self._news.set()
 
     def _last_words(self) -> str:
         stderr = self.stderr.decode("utf-8", "replace").strip()
