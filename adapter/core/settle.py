@@ -44,30 +44,7 @@ def settle(
     if turn.overtime and outcome.stop is Stop.CANCELLED:
         outcome = failed(turn, Code.LIMIT, OVERTIME, "max_seconds")
     out: list[Output] = markers.close(turn, outcome)
-    owned = frozenset(key for key, message in state.messages.items() if message.turn_id == turn.id)
-    successor = _successor(state, turn)
-    if successor is None:
-        out.extend(children.settle(state, owned, _why_open(outcome)))
-    for key in owned:
-        message = state.messages[key]
-        for tool in message.open_tools():
-            if tool.owner == turn.owner:
-                failed_tool = replace(tool, first=False, status=ToolStatus.FAILED)
-                out.append(replace(failed_tool, error=_why_open(outcome)))
-        if successor is None:
-            del state.messages[key]
-            state.disown(key, Foreign.SETTLED)
-        else:
-            # A turn that leaves while another of ours shares its answer hands the answer on.
-            message.turn_id = successor
-    if successor is None:
-        state.offsets.forget(state.id, owned)
-    else:
-        state.offsets.restart(state.id, owned)
-        children.restart(state, owned)
-        for key in owned:
-            state.inherit(key, state.turns[successor].owner)
-    ambient.settled(state, turn, owned)
+    out.extend(_let_go(state, turn, _why_open(outcome)))
     for ask_id, ask in list(state.asks.items()):
         if ask.turn_id != turn.id:
             continue
@@ -98,6 +75,38 @@ def settle(
         out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost", "called"))
     out.append(Settled(turn.owner, outcome))
     return out + _hand_on(state, turn, outcome, item_goes_on=item_goes_on)
+
+
+def _let_go(state: SessionState, turn: Turn, why_open: str) -> list[Output]:
+    """The turn's messages, with all that is known of them; what is open ends as failed.
+
+    A turn that leaves while another of ours shares its answer hands the answer on.
+    """
+    owned = frozenset(key for key, message in state.messages.items() if message.turn_id == turn.id)
+    successor = _successor(state, turn)
+    out: list[Output] = []
+    if successor is None:
+        out.extend(children.settle(state, owned, why_open))
+    for key in owned:
+        message = state.messages[key]
+        for tool in message.open_tools():
+            if tool.owner == turn.owner:
+                failed_tool = replace(tool, first=False, status=ToolStatus.FAILED)
+                out.append(replace(failed_tool, error=why_open))
+        if successor is None:
+            del state.messages[key]
+            state.disown(key, Foreign.SETTLED)
+        else:
+            message.turn_id = successor
+    if successor is None:
+        state.offsets.forget(state.id, owned)
+    else:
+        state.offsets.restart(state.id, owned)
+        children.restart(state, owned)
+        for key in owned:
+            state.inherit(key, state.turns[successor].owner)
+    ambient.settled(state, turn, owned)
+    return out
 
 
 def _hand_on(

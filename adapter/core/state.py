@@ -323,7 +323,7 @@ class SessionState:
         return message
 
     def inherit(self, message_id: str, owner: int) -> None:
-        """A client gets a message that it may have been shown in part while no turn of it had it."""
+        """A client gets a message that it may have been shown in part as that of others."""
         spectator = self.ambience.of(owner)
         if spectator is None:
             return

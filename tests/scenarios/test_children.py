@@ -7,10 +7,12 @@ import json
 import pytest
 
 from stubs.client import choose
+from stubs.waiting import until
 from tests.scenarios.stage import (
     ASKS,
     TEXT,
     THOUGHT,
+    FrontEnd,
     Json,
     Stage,
     prompting,
@@ -54,14 +56,14 @@ def marked(agent: CheckedClient) -> list[tuple[Json, Json]]:
     return [(one, meta) for one, meta in found if meta]
 
 
-async def saw_progress(agent: CheckedClient, session: str) -> None:
-    """Wait until the server has said more of a running call than that it was called."""
+async def move_to_background(agent: CheckedClient, front: FrontEnd, session: str) -> None:
+    """Ask for it until the call that blocks the turn is over: before it works nothing moves."""
 
-    def told() -> bool:
-        running = [u for u in updates_of(agent) if u.get("status") == "in_progress"]
-        return len(running) > 1
+    async def moved() -> bool:
+        await front.post(f"session/{session}/background")
+        return statuses(agent.transcript(session)) == ["completed"]
 
-    await agent.wait_for(told)
+    await until("the call is over", moved)
 
 
 async def test_a_child_reports_to_its_parent(stage: Stage) -> None:
@@ -189,10 +191,8 @@ async def test_work_that_is_moved_to_the_background_is_no_part_of_the_next_turn(
     agent, front = await stage.agent(), await stage.front_end()
     session = await agent.new_session(stage.project())
     async with prompting(agent, session, f"@@{work} || text 2@@") as prompt:
-        await saw_progress(agent, session)
-        await front.post(f"session/{session}/background")
+        await move_to_background(agent, front, session)
         assert (await prompt)["stopReason"] == "end_turn"
-    assert statuses(agent.transcript(session)) == ["completed"]
     assert (await agent.prompt(session, "@@text 7@@"))["stopReason"] == "end_turn"
     # One row says that it was moved, one that it is done.
     (_, told) = await front.until_rows(session, "synthetic", 2)
