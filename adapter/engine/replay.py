@@ -66,7 +66,12 @@ class Replay:
         return updates.notice(told, self._limits, advertised=self._can.notices)
 
     def updates(self, row: AnyRow) -> Iterator[Json]:
-        """What the row shows, in the order of its parts."""
+        """What the row shows, in the order of its parts; `time` in milliseconds since 1970."""
+        when: Json = {"time": row.time.created} if row.time.created else {}
+        for update in self._updates(row):
+            yield updates.with_meta(update, origin=ORIGIN, **when)
+
+    def _updates(self, row: AnyRow) -> Iterator[Json]:
         match row:
             case UserRow():
                 self._failed = None
@@ -78,7 +83,7 @@ class Replay:
             case CompactionRow(status="completed"):
                 done = Compaction(OWNER, row.id, "completed", row.reason)
                 advertised = self._can.compaction
-                yield _marked(updates.compaction(done, self._limits, advertised=advertised))
+                yield updates.compaction(done, self._limits, advertised=advertised)
             case _:
                 pass
 
@@ -92,7 +97,7 @@ class Replay:
                     ordinals[part.type] += 1
                     self.texts[key] = len(part.text)
                     chunk = Chunk(OWNER, row.id, part.type, part.text, retry_of)
-                    yield from map(_marked, updates.chunks(chunk, self._limits))
+                    yield from updates.chunks(chunk, self._limits)
                 case ToolPart():
                     yield self._tool(replace(tool_of(OWNER, row.id, part), first=True))
                 case _:
@@ -105,14 +110,14 @@ class Replay:
             tool = replace(tool, status=ToolStatus.FAILED, error=UNFINISHED)
         update = updates.tool(tool, self._directory, self._limits)
         self.tools[str(update["toolCallId"])] = update["status"] in OVER
-        return _marked(update)
+        return update
 
 
 def _user(row: UserRow, limits: Limits) -> Iterator[Json]:
     if row.text:
-        yield from map(_marked, updates.user_text(row.id, row.text, limits))
+        yield from updates.user_text(row.id, row.text, limits)
     for file in row.files:
-        yield _marked(updates.user_block(row.id, _block(file)))
+        yield updates.user_block(row.id, _block(file))
 
 
 def _block(file: Attachment) -> Json:
@@ -142,7 +147,3 @@ def _shell(row: ShellRow) -> Tool:
         content=(ToolContent(type="text", text=row.output.output),) if row.output.output else (),
         metadata=None if row.exit is None else {"exit": row.exit},
     )
-
-
-def _marked(update: Json) -> Json:
-    return updates.with_meta(update, origin=ORIGIN)

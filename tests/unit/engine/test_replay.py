@@ -52,6 +52,15 @@ def test_every_update_says_that_it_is_a_replay() -> None:
     assert {ours(update)["origin"] for update in updates} == {"replay"}
 
 
+def test_every_update_says_when_it_was() -> None:
+    rows = (
+        user(time={"created": 1000}),
+        assistant(TEXT, tool("completed"), time={"created": 2000}),
+    )
+    assert [ours(update)["time"] for update in replay(*rows)] == [1000, 2000, 2000]
+    assert "time" not in ours(replay(user())[0])
+
+
 def test_a_tool_is_one_update_with_all_that_is_known() -> None:
     (update,) = replay(assistant(tool("completed", content=[{"type": "text", "text": "a\nb"}])))
     assert (update["sessionUpdate"], update["status"]) == ("tool_call", "completed")
