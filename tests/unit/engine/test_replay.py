@@ -57,7 +57,11 @@ def test_every_update_says_when_it_was() -> None:
         user(time={"created": 1000}),
         assistant(TEXT, tool("completed"), time={"created": 2000}),
     )
-    assert [ours(update)["time"] for update in replay(*rows)] == [1000, 2000, 2000]
+    assert [ours(update)["time"] for update in replay(user(time={"created": 1000}), answer)] == [
+        1000,
+        2000,
+        2000,
+    ]
     assert "time" not in ours(replay(user())[0])
 
 
