@@ -53,15 +53,9 @@ def test_every_update_says_that_it_is_a_replay() -> None:
 
 
 def test_every_update_says_when_it_was() -> None:
-    rows = (
-        user(time={"created": 1000}),
-        assistant(TEXT, tool("completed"), time={"created": 2000}),
-    )
-    assert [ours(update)["time"] for update in replay(user(time={"created": 1000}), answer)] == [
-        1000,
-        2000,
-        2000,
-    ]
+    asked = user(time={"created": 1000})
+    answer = assistant(TEXT, tool("completed"), time={"created": 2000})
+    assert [ours(update)["time"] for update in replay(asked, answer)] == [1000, 2000, 2000]
     assert "time" not in ours(replay(user())[0])
 
 
