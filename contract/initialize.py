@@ -9,6 +9,12 @@ from __future__ import annotations
 from contract.errors import invalid_params
 from contract.version import VERSION
 
+META = "opencode-acp"
+"""The one key of `_meta` under which everything of ours stands, in both directions."""
+
+EXTENSIONS = ("ambient", "before", "cascade", "childUpdates", "includeChildren")
+"""What a client may say to us there: docs/clients.md has the requests that each belongs to."""
+
 PROTOCOL_VERSION = 1
 """ACP version 1, the only stable one: also the answer to a client that offers another."""
 
@@ -36,6 +42,7 @@ def initialize_result(params: dict[str, object], *, mcp: bool = False) -> dict[s
                 "resume": {},
                 "close": {},
             },
+            "_meta": {META: {"extensions": list(EXTENSIONS)}},
         },
         "authMethods": [],
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-META: Final = "opencode-acp"
+from contract.initialize import META
 
 Json = dict[str, object]
+
+__all__ = ["META", "ours"]
 
 
 def ours(params: Mapping[str, object]) -> Json:

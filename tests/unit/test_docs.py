@@ -24,6 +24,7 @@ from adapter.start import (
 from adapter.upstream.credentials import FILE_VARIABLE, PASSWORD_VARIABLES
 from contract.errors import Code
 from stubs.parts import ROOT
+from tests.support.structure import modules, parse
 
 PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 MINUS: Final = "\N{MINUS SIGN}"
@@ -53,6 +54,32 @@ def page(request: pytest.FixtureRequest) -> Path:
 @pytest.mark.parametrize("code", Code, ids=[code.name for code in Code])
 def test_every_code_is_explained(code: Code) -> None:
     assert f"| {MINUS}{-code} |" in read(ROOT / "docs" / "outcomes.md")
+
+
+def notice_kinds(tree: ast.Module) -> set[str]:
+    """The kinds of the notices that a module makes, written out or as a constant of it."""
+    constants = {
+        ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0]): node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = ast.unparse(node.func).rpartition(".")[2]
+        kind = node.args[1:2] if name == "Notice" else node.args[:1] if name == "notice" else []
+        for argument in kind:
+            value = constants.get(ast.unparse(argument), argument)
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                found.add(value.value)
+    return found
+
+
+def test_every_notice_is_explained_to_writers_of_clients() -> None:
+    made = {kind for path in modules("adapter").values() for kind in notice_kinds(parse(path))}
+    section = read(ROOT / "docs" / "clients.md").partition("## Notices")[2]
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.M)) == made
 
 
 @pytest.mark.parametrize("stop", Stop, ids=[stop.value for stop in Stop])

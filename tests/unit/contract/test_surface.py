@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -93,3 +94,15 @@ def test_what_is_offered_is_what_is_served() -> None:
 def test_a_name_in_a_docstring_is_no_use() -> None:
     source = '"""plan"""\ndef f():\n    "notice"\n    return {"tool_call": 1}\n'
     assert strings(ast.parse(source)) == {"tool_call"}
+
+
+def test_what_a_client_may_say_to_us_is_what_we_look_for() -> None:
+    """The extensions that `initialize` announces, against the source that reads them."""
+    offer = initialize_result({"protocolVersion": 1})["agentCapabilities"]
+    assert isinstance(offer, dict)
+    read = {
+        found
+        for path in modules("adapter").values()
+        for found in re.findall(r'ours\([\w.]+\)\.get\("(\w+)"\)', path.read_text("utf-8"))
+    }
+    assert offer["_meta"]["opencode-acp"]["extensions"] == sorted(read)
