@@ -278,6 +278,7 @@ class Engine:
         if self._pid and info.pid != self._pid:
             self._contract = None
             self.mcp.recheck(None)
+        self.mcp.reconnected()
         self._saw_pid(info.pid)
         for hub in self._hubs.values():
             hub.step(v.ServerSeen(info.pid))

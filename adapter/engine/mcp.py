@@ -25,6 +25,11 @@ logger = logging.getLogger(__name__)
 # Of the time for all, what one may take to start, and again to list its tools.
 START_SHARE: Final = 0.4
 REASON_CHARS: Final = 300
+# Seconds before each further try of a removal that failed; behind the last, and for whatever is
+# not removed at the exit, the next connection of the feed or the last word of the process.
+PAUSES: Final = (1.0, 5.0, 30.0, 120.0)
+# Registrations that could not be removed and are remembered; one more is left at the server.
+LEFT: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,15 @@ class NotAdded:
 
 @dataclass(slots=True)
 class _Entry:
-    """`holders` are the owners that brought it; without one it is to be removed."""
+    """`holders` are the owners that brought it; without one it is to be removed.
+
+    `failures` counts the removals that failed since somebody held it, or since the feed came back.
+    """
 
     label: str
     config: Json = field(repr=False)
     holders: set[int] = field(default_factory=set)
+    failures: int = 0
 
 
 @dataclass(slots=True)
@@ -53,8 +62,13 @@ class _Session:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
     removal: asyncio.Task[None] | None = None
+    again: asyncio.Task[None] | None = None
     check: asyncio.Task[None] | None = None
     stale: bool = False
+
+    @property
+    def tasks(self) -> tuple[asyncio.Task[None] | None, ...]:
+        return self.removal, self.again, self.check
 
     @property
     def unheld(self) -> list[str]:
@@ -64,8 +78,10 @@ class _Session:
 class Registrations:
     """Every registration of an engine: at most `MCP_SERVERS` for each attachment.
 
-    An entry stands here before its request is sent and until its removal is answered, so that a
-    client that leaves in between leaves nothing behind.
+    An entry stands here before its request is sent and until its removal has succeeded, so that
+    a client that leaves in between leaves nothing behind. A removal that comes late may hit what
+    another adapter has registered for the same session: the server tells of every removal, and
+    that adapter registers it again (`recheck`).
     """
 
     def __init__(
@@ -85,7 +101,7 @@ class Registrations:
         self._sessions: dict[str, _Session] = {}
 
     async def aclose(self) -> None:
-        owned = [task for one in self._sessions.values() for task in (one.removal, one.check)]
+        owned = [task for one in self._sessions.values() for task in one.tasks]
         tasks = {task for task in owned if task is not None}
         for task in tasks:
             task.cancel()
@@ -137,7 +153,7 @@ class Registrations:
             self._sweep(session_id)
 
     async def settled(self, session_id: str) -> None:
-        """Wait until nothing of the session is being removed, for `settings.patience` at most."""
+        """Wait until each removal of the session was tried, for `settings.patience` at most."""
         session = self._sessions.get(session_id)
         if session is not None and session.removal is not None:
             await asyncio.wait({session.removal}, timeout=self._settings.patience)
@@ -149,6 +165,13 @@ class Registrations:
             for session in self._sessions.values()
             for name in session.unheld
         ]
+
+    def reconnected(self) -> None:
+        """The server answers again: what could not be removed is tried anew."""
+        for session_id, session in list(self._sessions.items()):
+            for name in session.unheld:
+                session.entries[name].failures = 0
+            self._sweep(session_id)
 
     def recheck(self, directory: str | None) -> None:
         """What is registered there may be forgotten: the server is another process, or it read
@@ -192,6 +215,7 @@ class Registrations:
                 entry = fresh[name] = _Entry(server.name, settings, holders)
                 session.entries[name] = entry
             entry.holders.add(owner)
+            entry.failures = 0
         return [failure for failure, _ in await self._put_all(session, fresh, end)]
 
     async def _put_all(
@@ -261,16 +285,46 @@ class Registrations:
             session.removal = asyncio.create_task(self._remove(session_id, session))
         if not session.entries and not session.users:
             del self._sessions[session_id]
+            for task in (session.again, session.check):
+                if task is not None:
+                    task.cancel()
 
     async def _remove(self, session_id: str, session: _Session) -> None:
+        """One try for each that nobody holds; what failed is tried again after a pause."""
+        tried: set[str] = set()
         async with self._changing(session_id, session):
-            while session.unheld:
-                name = session.unheld[0]
+            while rest := [name for name in session.unheld if name not in tried]:
+                name = rest[0]
+                tried.add(name)
                 try:
                     await self._servers.remove(session.directory, name, self._settings.removal)
                 except UpstreamError as error:
-                    logger.warning("the MCP server %s was not removed: %s", name, error)
-                del session.entries[name]
+                    self._not_removed(session, name, error)
+                else:
+                    del session.entries[name]
+        if not session.unheld or session.again is not None:
+            return
+        fewest = min(session.entries[name].failures for name in session.unheld)
+        if fewest <= len(PAUSES):
+            pause = PAUSES[max(fewest - 1, 0)]
+            session.again = asyncio.create_task(self._remove_later(session_id, session, pause))
+
+    async def _remove_later(self, session_id: str, session: _Session, pause: float) -> None:
+        await self._sleep(pause)
+        session.again = None
+        self._sweep(session_id)
+
+    def _not_removed(self, session: _Session, name: str, error: UpstreamError) -> None:
+        entry = session.entries[name]
+        entry.failures += 1
+        if entry.failures > 1:
+            logger.info("the MCP server %s was not removed again: %s", name, error)
+            return
+        logger.warning("the MCP server %s was not removed: %s", name, error)
+        known = [one for each in self._sessions.values() for one in each.entries.values()]
+        if sum(one.failures > 0 for one in known) > LEFT:
+            logger.warning("the MCP server %s is left at the server", name)
+            del session.entries[name]
 
     @asynccontextmanager
     async def _changing(self, session_id: str, session: _Session) -> AsyncIterator[None]:

@@ -16,6 +16,7 @@ import pytest
 from adapter.acp.mcpservers import registered_name
 from stubs.client import Transcript
 from stubs.parts import ROOT
+from stubs.proxy import Rule
 from stubs.waiting import until
 from tests.scenarios.stage import (
     Json,
@@ -43,13 +44,14 @@ def stdio(name: str, mode: str, *more: str, **env: str) -> Json:
 
 @asynccontextmanager
 async def registering(
-    stage: Stage, policy: str = "register", seconds: str = "", *more: str
+    stage: Stage, policy: str = "register", seconds: str = "", *more: str, url: str = ""
 ) -> AsyncIterator[CheckedClient]:
     """An agent of an operator who decided so."""
     env = agent_env(stage.backend.password) | {"OPENCODE_ACP_MCP": policy}
     if seconds:
         env["OPENCODE_ACP_MCP_SECONDS"] = seconds
-    async with checked_agent([*agent_argv(stage.backend.url), *more], env) as agent:
+    argv = [*agent_argv(url or stage.backend.url), *more]
+    async with checked_agent(argv, env) as agent:
         yield agent
 
 
@@ -239,6 +241,25 @@ async def test_a_client_that_leaves_takes_them_along(stage: Stage, mode: str) ->
         assert await agent.hang_up() == 0
         opening.cancel()
         await asyncio.wait([opening])
+        await until_listed(stage, project)
+
+
+@pytest.mark.parametrize("then", ["pause", "reconnect", "leave"])
+async def test_a_removal_that_failed_is_made_good_for(stage: Stage, then: str) -> None:
+    """S3-02: whatever stays behind runs on with what its client entrusted to it."""
+    project = stage.project(ALL)
+    proxy = await stage.proxy()
+    async with registering(stage, url=proxy.url) as agent:
+        session = await agent.new_session(project, mcpServers=[stdio("m", "ok")])
+        refusal = proxy.add(Rule("/mcp/", "DELETE", status=503, times=None))
+        await agent.close_session(session)
+        assert refusal.used
+        assert await listed(stage, project) == {registered_name(session, "m"): "connected"}
+        proxy.rules.remove(refusal)
+        if then == "reconnect":
+            proxy.cut_feed()
+        if then == "leave":
+            assert await agent.hang_up() == 0
         await until_listed(stage, project)
 
 

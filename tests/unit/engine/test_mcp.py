@@ -10,7 +10,7 @@ import pytest
 
 from adapter.acp.mcpservers import registered_name
 from adapter.config import McpSettings
-from adapter.engine.mcp import NotAdded, Registrations, not_added
+from adapter.engine.mcp import LEFT, PAUSES, NotAdded, Registrations, not_added
 from adapter.upstream.errors import Ambiguous, UpstreamError
 from adapter.upstream.mcp import McpServers
 from adapter.upstream.transport import ServerSettings, Transport
@@ -23,7 +23,8 @@ HOME = "/srv/project"
 
 
 class Server(McpServers):
-    """The server's side: what is listed, what was asked, and what fails on the next request."""
+    """The server's side: what is listed, what was asked, and what fails: each `put` with
+    `failure` though it had its effect, and so many removals without any."""
 
     def __init__(self) -> None:
         super().__init__(Transport("http://127.0.0.1:9", None, ServerSettings()))
@@ -31,6 +32,7 @@ class Server(McpServers):
         self.asked: list[str] = []
         self.starts: dict[str, str] = {}
         self.failure: UpstreamError | None = None
+        self.refused_removals = 0
         self.deaf = False
         self.hangs_on: Time | None = None
         self.open = asyncio.Event()
@@ -64,9 +66,10 @@ class Server(McpServers):
     async def remove(self, directory: str, name: str, deadline: float) -> None:
         self.asked.append(f"remove {name}")
         await self.open.wait()
+        if self.refused_removals:
+            self.refused_removals -= 1
+            raise Ambiguous("It failed (503).", 503)
         self.listed.pop(name, None)
-        if self.failure is not None:
-            raise self.failure
 
 
 class Rig:
@@ -89,6 +92,10 @@ class Rig:
     @property
     def puts(self) -> int:
         return len([line for line in self.server.asked if line.startswith("put")])
+
+    @property
+    def removals(self) -> int:
+        return len([line for line in self.server.asked if line.startswith("remove")])
 
     async def until(self, what: str, holds: Callable[[], bool]) -> None:
         async def probe() -> bool:
@@ -202,6 +209,61 @@ async def test_a_removal_that_is_under_way_is_not_overtaken() -> None:
         assert await adding == []
         assert one.server.asked[-1] == f"put {named('a')}"
         assert list(one.server.listed) == [named("a")]
+
+
+async def test_a_removal_that_failed_is_tried_again_after_a_pause() -> None:
+    """What stays behind runs on with what its client entrusted to it."""
+    async with rig() as one:
+        await one.add("a", "b")
+        one.time.pauses.clear()
+        one.server.refused_removals = 3
+        one.made.release(SESSION, 1)
+        await one.made.settled(SESSION)
+        assert one.removals == 2
+        assert one.made.unheld() == [(HOME, named("a")), (HOME, named("b"))]
+        await one.until("they are removed", lambda: one.server.listed == {})
+        assert one.time.pauses == [*PAUSES[:2]]
+        assert (one.removals, one.made.unheld()) == (5, [])
+
+
+async def test_what_cannot_be_removed_waits_for_the_next_connection_and_for_the_exit() -> None:
+    async with rig() as one:
+        await one.add("a")
+        one.time.pauses.clear()
+        tries = len(PAUSES) + 1
+        one.server.refused_removals = tries
+        one.made.release(SESSION, 1)
+        await one.until("all tries are used up", lambda: one.removals == tries)
+        await one.made.settled(SESSION)
+        assert one.time.pauses == [*PAUSES]
+        assert one.made.unheld() == [(HOME, named("a"))]
+        one.made.reconnected()
+        await one.until("it is removed", lambda: one.server.listed == {})
+        assert one.made.unheld() == []
+
+
+async def test_one_that_could_not_be_removed_is_held_again_by_who_brings_it() -> None:
+    async with rig() as one:
+        await one.add("a")
+        one.server.refused_removals = 10**6
+        one.made.release(SESSION, 1)
+        await one.made.settled(SESSION)
+        assert await one.add("a", owner=2) == []
+        one.server.refused_removals = 0
+        one.made.reconnected()
+        await one.made.settled(SESSION)
+        assert (one.puts, list(one.server.listed)) == (1, [named("a")])
+
+
+async def test_what_cannot_be_removed_is_remembered_up_to_a_bound() -> None:
+    async with rig() as one:
+        one.server.refused_removals = 10**6
+        server = StdioServer(name="a", command="x", args=[], env=[])
+        for number in range(LEFT + 3):
+            await one.made.register(f"ses_{number}", HOME, 1, [server])
+            one.made.release(f"ses_{number}", 1)
+            await one.made.settled(f"ses_{number}")
+        assert len(one.made.unheld()) == LEFT
 
 
 async def test_what_the_server_forgot_comes_back() -> None:
