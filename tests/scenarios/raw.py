@@ -38,6 +38,12 @@ class RawAgent:
         self.oracle.received(message)
         return message
 
+    async def reply(self) -> Json:
+        """The next line that answers something, under whatever id; updates are passed over."""
+        while "method" in (message := await self.line()):
+            pass
+        return message
+
     async def answer(self, ident: object) -> Json:
         """The next answer with that id; other lines are passed over."""
         while True:

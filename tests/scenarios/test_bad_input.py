@@ -77,7 +77,7 @@ async def test_lines_that_are_no_message(agent: RawAgent, tmp_path: Path) -> Non
     ]
     for line, code, ident in cases:
         await agent.say(line + b"\n")
-        answer = await agent.line()
+        answer = await agent.reply()
         shown = line[:80]
         assert answer["error"]["code"] == code, (shown, answer)
         assert answer["id"] == ident, (shown, answer)
@@ -112,7 +112,7 @@ async def test_a_line_over_the_limit(agent: RawAgent, tmp_path: Path) -> None:
     for _ in range(33):
         await agent.say(b"x" * 2**20)
     await agent.say(b'"}}\n')
-    answer = await agent.line()
+    answer = await agent.reply()
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
     assert "32" in answer["error"]["message"]
     await works(agent, session)

@@ -47,6 +47,8 @@ async def test_every_update_that_is_listed_is_sent(stage: Stage) -> None:
     await agent.prompt(session, "/compact")
     front = await stage.front_end()
     await front.post(f"session/{session}/agent", {"agent": "plan"})
+    # What is chosen while a session is loaded comes with the answer of the load.
+    await agent.wait_for(lambda: "current_mode_update" in kinds(agent))
     await agent.load(session, project)
     await agent.wait_for(lambda: kinds(agent) >= used(UPDATES))
     assert kinds(agent) == used(UPDATES)
