@@ -5,6 +5,7 @@ Unknown fields and `_meta` are ignored; `_meta` is never merged into parameters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -104,12 +105,17 @@ class Prompt(OfSession):
 ParamsT = TypeVar("ParamsT", bound=Params)
 
 
-def read_params(model: type[ParamsT], params: dict[str, object]) -> ParamsT:
-    """The parameters as `model`. AcpError -32602 that names the first field that is wrong."""
+def read_params(
+    model: type[ParamsT], params: dict[str, object], *, within: Sequence[str] = ()
+) -> ParamsT:
+    """The parameters as `model`. AcpError -32602 that names the first field that is wrong.
+
+    `within` is the path of `params` in the request when they are not all of it.
+    """
     try:
         return model.model_validate(params)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(step) for step in first["loc"]) or "params"
+        where = ".".join(map(str, (*within, *first["loc"]))) or "params"
         sentence = f"Invalid params: {where}: {first['msg']}."
         raise model.refusal(sentence[:SENTENCE_CHARS]) from None

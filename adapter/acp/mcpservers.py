@@ -49,10 +49,12 @@ def wanted(policy: McpPolicy, raw: Sequence[object]) -> tuple[McpServer, ...]:
         raise AcpError(
             Code.LIMIT, f"A session may bring {MCP_SERVERS} MCP servers; nothing was opened."
         )
-    servers = tuple(_server(one) for one in raw)
-    names = [server.name for server in servers]
-    if len(set(names)) < len(names):
-        raise invalid_params("Two entries of mcpServers have the same name; nothing was opened.")
+    servers = tuple(_server(one, ("mcpServers", str(at))) for at, one in enumerate(raw))
+    names: set[str] = set()
+    for at, server in enumerate(servers):
+        if server.name in names:
+            raise invalid_params(f"mcpServers.{at}.name is that of an earlier entry, too.")
+        names.add(server.name)
     return servers
 
 
@@ -88,19 +90,21 @@ def config(server: McpServer, seconds: float) -> Json:
             return {**remote, "oauth": False, **shared}
 
 
-def _server(raw: object) -> McpServer:
+def _server(raw: object, within: tuple[str, ...]) -> McpServer:
+    """`within` is the path of the entry in the request."""
     entry = raw if isinstance(raw, dict) else {}
     kind = entry.get("type", "stdio")
+    where = ".".join(within)
     if kind == "stdio":
-        return read_params(StdioServer, entry)
+        return read_params(StdioServer, entry, within=within)
     if kind == "http":
-        server = read_params(HttpServer, entry)
+        server = read_params(HttpServer, entry, within=within)
         if not _is_url(server.url):
-            raise invalid_params("The url of an MCP server must be an http(s) address with a host.")
+            raise invalid_params(f"{where}.url must be an http(s) address with a host.")
         return server
     if kind == "sse":
-        raise invalid_params("MCP servers over SSE are not supported; use stdio or http.")
-    raise invalid_params("The transport of an MCP server must be stdio or http.")
+        raise invalid_params(f"{where}.type sse is not supported; use stdio or http.")
+    raise invalid_params(f"{where}.type must be stdio or http.")
 
 
 def _is_url(url: str) -> bool:

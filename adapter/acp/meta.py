@@ -11,6 +11,11 @@ Json = dict[str, object]
 __all__ = ["META", "ours"]
 
 
+def path(key: str) -> str:
+    """Where a client finds a key of ours, for a sentence on what it said there."""
+    return f'_meta["{META}"].{key}'
+
+
 def ours(params: Mapping[str, object]) -> Json:
     """What a client says to us in `_meta`; empty for nothing, and for what is no object."""
     meta = params.get("_meta")

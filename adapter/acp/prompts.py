@@ -73,7 +73,8 @@ def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent
     files: list[dict[str, str]] = []
     size = 0
     first: int | None = None
-    for block in blocks:
+    for at, block in enumerate(blocks):
+        where = f"prompt.{at}"
         match block:
             case TextBlock():
                 first = len(texts) if first is None else first
@@ -81,15 +82,17 @@ def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent
             case ResourceLink():
                 _link(block, texts, files)
             case MediaBlock(type="audio"):
-                raise Prompt.refusal("Audio is not supported; send text or images.")
+                raise Prompt.refusal(
+                    f"{where} is audio, which is not supported; send text or images."
+                )
             case MediaBlock():
                 kind = _media_type(block.mime_type)
                 if not kind.startswith("image/"):
-                    raise Prompt.refusal("The mimeType of an image must be image/....")
-                size += _decoded(block.data)
+                    raise Prompt.refusal(f"{where}.mimeType of an image must be image/....")
+                size += _decoded(block.data, f"{where}.data")
                 files.append(_file(_data_uri(kind, block.data), _name(block.uri)))
             case ResourceBlock():
-                size += _embedded(block.resource, texts, files)
+                size += _embedded(block.resource, f"{where}.resource", texts, files)
     text = "\n".join(texts)
     if not text.strip() and not files:
         raise Prompt.refusal("The prompt is empty.")
@@ -118,7 +121,9 @@ def _link(block: ResourceLink, texts: list[str], files: list[dict[str, str]]) ->
     texts.append(f"[{name or block.uri}]({block.uri})")
 
 
-def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str, str]]) -> int:
+def _embedded(
+    resource: EmbeddedResource, where: str, texts: list[str], files: list[dict[str, str]]
+) -> int:
     name = _name(resource.uri)
     if resource.text is not None:
         data = resource.text.encode("utf-8", "replace")
@@ -126,9 +131,9 @@ def _embedded(resource: EmbeddedResource, texts: list[str], files: list[dict[str
         files.append(_file(_data_uri("text/plain", base64.b64encode(data).decode()), name))
         return len(data)
     if resource.blob is None:
-        raise Prompt.refusal("An embedded resource needs text or blob.")
+        raise Prompt.refusal(f"{where} needs text or blob.")
     kind = _media_type(resource.mime_type or "") or "application/octet-stream"
-    size = _decoded(resource.blob)
+    size = _decoded(resource.blob, f"{where}.blob")
     if kind.startswith(PASSED_TYPES):
         if not kind.startswith("image/"):
             _check_document(size)
@@ -143,15 +148,15 @@ def _check_document(size: int) -> None:
         raise _over(f"one attachment that is no image may hold {DOCUMENT_BYTES} bytes")
 
 
-def _decoded(data: str) -> int:
-    """Bytes of base64 text. AcpError -32602 for anything else."""
+def _decoded(data: str, where: str) -> int:
+    """Bytes of base64 text. AcpError -32602 for anything else; `where` is its path."""
     try:
         size = len(binascii.a2b_base64(data, strict_mode=True))
     except ValueError:
         size = -1
     # The strict mode of Python 3.11 lets signs of padding after whole groups pass.
     if size < 0 or len(data) != (size + 2) // 3 * 4:
-        raise Prompt.refusal("The data of a block is not valid base64.")
+        raise Prompt.refusal(f"{where} is not valid base64.")
     return size
 
 

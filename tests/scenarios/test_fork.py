@@ -73,8 +73,9 @@ async def test_what_cannot_be_forked_is_said(stage: Stage) -> None:
     await agent.prompt(session, "@@text 1@@")
     strange: list[object] = ["msg_nobody", "nonsense", "", 7, {}]
     for before in strange:
-        async with fails(-32602):
+        async with fails(-32602) as error:
             await fork(agent, session, project, before=before)
+        assert error().message.startswith('_meta["opencode-acp"].before ')
     async with fails(-32052):
         await fork(agent, session, stage.project())
     async with fails(-32602):

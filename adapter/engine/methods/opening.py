@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adapter.acp.meta import ours
+from adapter.acp.meta import ours, path
 from adapter.acp.transport import Call
 from adapter.core import values as v
 from adapter.engine.mcp import NotAdded, not_added
@@ -145,7 +145,7 @@ def _before(call: Call) -> str | None:
     if before is None:
         return None
     if not isinstance(before, str) or not is_id("messageID", before):
-        raise invalid_params("before must be the id of a message.")
+        raise invalid_params(f"{path('before')} must be the id of a message.")
     return before
 
 
@@ -155,6 +155,6 @@ def _unforked(error: Refused) -> UpstreamError | AcpError:
         case "InvalidRequestError":
             return invalid_params("This session has no messages yet, so nothing can be forked.")
         case "MessageNotFoundError":
-            return invalid_params("before names no message of this session.")
+            return invalid_params(f"{path('before')} names no message of this session.")
         case _:
             return error

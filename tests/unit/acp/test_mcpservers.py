@@ -85,6 +85,21 @@ def test_there_is_a_bound_and_no_name_comes_twice() -> None:
     assert refused("register", STDIO, {**HTTP, "name": "files"}).code == Code.INVALID_PARAMS
 
 
+@pytest.mark.parametrize(
+    ("server", "path"),
+    [
+        ({**STDIO, "name": "b", "env": [{"name": "A"}]}, "mcpServers.1.env.0.value"),
+        (5, "mcpServers.1.name"),
+        (http("zzz"), "mcpServers.1.url"),
+        ({**HTTP, "type": "sse"}, "mcpServers.1.type"),
+        ({**HTTP, "type": "acp"}, "mcpServers.1.type"),
+        (STDIO, "mcpServers.1.name"),
+    ],
+)
+def test_a_refusal_says_where_the_fault_stands(server: object, path: str) -> None:
+    assert path in re.findall(r"[\w.]*\w", refused("register", STDIO, server).message)
+
+
 def test_a_refusal_quotes_no_secret() -> None:
     for server in (
         {**STDIO, "env": [{"name": "KEY", "value": SECRET}], "args": [SECRET, 5]},

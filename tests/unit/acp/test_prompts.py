@@ -90,7 +90,7 @@ def test_an_empty_prompt_is_refused(blocks: list[dict[str, Any]]) -> None:
 def test_audio_is_refused() -> None:
     error = refused(text("x"), {"type": "audio", "data": PNG, "mimeType": "audio/wav"})
     assert error.code == Code.INVALID_PARAMS
-    assert "Audio" in error.message
+    assert "audio" in error.message
 
 
 # Links
@@ -171,7 +171,7 @@ def test_an_image_must_say_that_it_is_one(mime: str) -> None:
 def test_bad_base64_is_refused(data: str) -> None:
     error = refused(image(data))
     assert error.code == Code.INVALID_PARAMS
-    assert error.message == "The data of a block is not valid base64."
+    assert error.message == "prompt.0.data is not valid base64."
 
 
 def test_an_empty_image_is_still_one() -> None:
@@ -207,6 +207,20 @@ def test_a_blob_that_would_be_dropped_is_told_in_words(kind: str | None) -> None
 
 def test_text_and_blob_are_both_missing() -> None:
     assert refused(embedded()).code == Code.INVALID_PARAMS
+
+
+@pytest.mark.parametrize(
+    ("block", "path"),
+    [
+        (image("A"), "prompt.1.data"),
+        (image(mime="text/html"), "prompt.1.mimeType"),
+        (embedded(), "prompt.1.resource"),
+        (embedded(blob="A"), "prompt.1.resource.blob"),
+        ({"type": "audio", "data": PNG, "mimeType": "audio/wav"}, "prompt.1"),
+    ],
+)
+def test_a_refusal_says_where_the_fault_stands(block: dict[str, Any], path: str) -> None:
+    assert refused(text("x"), block).message.startswith(f"{path} ")
 
 
 # Limits: at the bound all is well, one past it nothing is sent.
