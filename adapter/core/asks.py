@@ -35,6 +35,9 @@ from contract.shapes import GLOBAL, Form, PermissionAsk
 
 # Times `unattended` that an ask is left while the root runs a turn of somebody else.
 ACTIVE_PATIENCE: Final = 5
+# Asks of one session that are known at once, those that are declined and not settled yet as well.
+# One more is left to the reads, which show it again after a silence (rule 7).
+KNOWN_BOUND: Final = 1024
 
 
 def appeared(state: SessionState, given: PermissionAsk | Form) -> list[Output]:
@@ -54,16 +57,16 @@ def appeared(state: SessionState, given: PermissionAsk | Form) -> list[Output]:
 
 def _of_turn(state: SessionState, turn: Turn, given: PermissionAsk | Form) -> list[Output]:
     """Show the ask to the turn's client, within the bounds."""
+    if len(state.asks) >= KNOWN_BOUND and given.id not in state.asks:
+        return [Counted(Bound.TURN_ASKS)]
     turn.asks += 1
-    ask = Ask(given, turn.id, AskStep.HELD)
-    if turn.asks > state.limits.turn_asks:
-        permissions.blame(state, ask)
-        return [Counted(Bound.TURN_ASKS), settlement(ask)]
     full = len(state.asks) >= state.limits.open_asks
-    state.asks[given.id] = ask
+    ask = state.asks[given.id] = Ask(given, turn.id, AskStep.HELD)
     if turn.cancel is not CancelStep.NONE:
-        # The stop of the turn settles it; nobody is asked any more.
-        return []
+        # Nobody is asked any more. The stop of the turn settles it, if it is not an MCP server's.
+        return forms.dismiss(ask) if given.session_id == GLOBAL else []
+    if turn.asks > state.limits.turn_asks:
+        return [Counted(Bound.TURN_ASKS), *deny(state, ask)]
     if full:
         return [Counted(Bound.OPEN_ASKS), *deny(state, ask)]
     ask.step = AskStep.SHOWN
@@ -76,7 +79,10 @@ def _of_turn(state: SessionState, turn: Turn, given: PermissionAsk | Form) -> li
 
 
 def deny(state: SessionState, ask: Ask) -> list[Output]:
-    """Refuse a permission once its siblings allow it; leave a form unanswered."""
+    """Refuse a permission once its siblings allow it; leave a form unanswered.
+
+    It stays known until the server's word: the request may get lost, or be refused.
+    """
     if ask.is_permission:
         return permissions.decided(state, ask, "reject")
     return forms.left_unanswered(ask)
@@ -179,26 +185,32 @@ def deny_overdue(state: SessionState, *, active: bool) -> list[Output]:
     may still be thinking: such an ask is left `ACTIVE_PATIENCE` times as long.
     """
     out: list[Output] = []
-    for ask_id, ask in state.asks.items():
+    for ask_id, ask in list(state.asks.items()):
         if ask.step is not AskStep.UNATTENDED or not ask.due:
             continue
         if active and ask.patience > 0:
             ask.due = False
             out.append(Arm(f"unattended:{ask_id}", "unattended"))
         else:
-            ask.step = AskStep.REPLYING
-            ask.decision = "reject" if ask.is_permission else "answer"
-            out.append(settlement(ask))
+            out.extend(deny(state, ask))
     return out
 
 
 def deny_of(state: SessionState, turn: Turn) -> list[Output]:
     """A client that left lets its turn go on: what it was asked is refused at once."""
-    return [
-        settlement(ask)
-        for ask in state.asks.values()
-        if ask.turn_id == turn.id and ask.step in (AskStep.SHOWN, AskStep.HELD)
-    ]
+    if turn.cancel is CancelStep.STOPPING:
+        # One request settles all of it.
+        return []
+    out: list[Output] = []
+    theirs = [ask for ask in state.asks.values() if ask.turn_id == turn.id]
+    for ask in theirs:
+        if ask.step is AskStep.SHOWN:
+            # None of them is a sibling that waits for its client any more.
+            ask.step = AskStep.HELD
+            out.append(WithdrawAsk(ask.ask.id))
+    for ask in theirs:
+        out.extend(deny(state, ask) if ask.step is AskStep.HELD else [])
+    return out
 
 
 def resend(state: SessionState, snapshot: Snapshot) -> list[Output]:

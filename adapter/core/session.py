@@ -26,7 +26,7 @@ from adapter.core import (
 )
 from adapter.core.gate import Gate
 from adapter.core.offsets import OffsetTable
-from adapter.core.settle import ended_elsewhere, settle
+from adapter.core.settle import ended_elsewhere, settle, unknown
 from adapter.core.state import CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.translate import translate
 from adapter.core.values import (
@@ -42,6 +42,7 @@ from adapter.core.values import (
     Input,
     Interrupt,
     Left,
+    LetGo,
     Output,
     Posted,
     Recognised,
@@ -129,6 +130,11 @@ class SessionCore:
         return any(loose is not Loose.ENDED for loose in self._state.loose.values())
 
     @property
+    def owes_an_answer(self) -> bool:
+        """Whether an ask is decided and the server has not said that it is settled."""
+        return any(ask.decision is not None for ask in self._state.asks.values())
+
+    @property
     def at_rest(self) -> bool:
         """Whether nothing is in flight here, and nobody watches: no turn, no ask, no stop."""
         state = self._state
@@ -209,6 +215,8 @@ class SessionCore:
                 return []
             case Left():
                 return self._left(given)
+            case LetGo():
+                return self._let_go()
 
     def _hear(self, event: ev.Event) -> list[Output]:
         state = self._state
@@ -337,6 +345,16 @@ class SessionCore:
         state.heard_at_check = state.heard
         out: list[Output] = [Arm("quiet", "quiet")]
         return [waiting.look(state), *out] if silent and not state.gap else out
+
+    def _let_go(self) -> list[Output]:
+        """Every turn that is left is answered: what becomes of it is not seen here."""
+        state = self._state
+        why = "the session was let go of here"
+        out: list[Output] = []
+        for turn in state.leaving():
+            admitted = True if turn.admitted else None
+            out.extend(settle(state, turn, unknown(turn, why, admitted=admitted)))
+        return out
 
     def _left(self, given: Left) -> list[Output]:
         """A client that left: stop or withdraw its turn, or deny its asks, and go."""

@@ -49,7 +49,7 @@ def settle(
         if ask.turn_id != turn.id:
             continue
         ask.turn_id = None
-        if ask.step is AskStep.REPLYING:
+        if ask.step is AskStep.REPLYING or (item_goes_on and ask.decision is not None):
             continue
         if ask.step is AskStep.SHOWN:
             out.append(WithdrawAsk(ask_id))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from typing import Any
 
 from adapter.acp import updates
 from adapter.acp.prompts import PromptContent
@@ -22,7 +23,9 @@ from adapter.engine.flights import Flights
 from adapter.engine.leaving import stop_by_reads
 from adapter.engine.offers import Offers, Told
 from adapter.engine.past import Past
+from adapter.engine.repeats import Repeats
 from adapter.engine.services import Services
+from adapter.engine.tasks import Tasks
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
 from contract.events import Event
@@ -44,11 +47,10 @@ class Hub:
         self._stepped = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
-        # A digest of the last update of each call that runs; the core bounds how many do.
-        self._running_calls: dict[tuple[int, str, str], int] = {}
+        self._repeats = Repeats()
         self.choices = Offers(services, session, directory, self._attachments)
         self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._flights = Flights(services, self.session_id, directory, self.core, self.step)
         self._asking = Asking(services.settings, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, directory, self.step)
@@ -65,13 +67,14 @@ class Hub:
         """An attachment that was put aside is back; it learns what it missed."""
         self.attach(attachment)
         self.choices.recall(attachment.owner, told, title)
-        self._spawn(self.choices.refresh())
+        self._tasks.start(self.choices.refresh(), f"choices of {self.session_id}")
 
     def detach(self, owner: int) -> bool:
         """Whether nobody has the session open any more."""
         self._attachments.pop(owner, None)
         self.step(v.Watch(owner, wanted=False))
         self.choices.forget(owner)
+        self._repeats.forget(owner)
         return not self._attachments
 
     @property
@@ -81,8 +84,18 @@ class Hub:
     @property
     def resting(self) -> bool:
         """Whether nothing is in flight: no turn, no ask, no request of ours, nothing to be told."""
-        tasks = self._tasks | self._flights.tasks | self.choices.tasks | self.past.tasks
-        return self.core.at_rest and not tasks
+        busy = self._tasks or self._flights.tasks or self.choices.tasks or self.past.tasks
+        return self.core.at_rest and not busy
+
+    @property
+    def armed(self) -> int:
+        """Timers that will fire."""
+        return len(self._timers)
+
+    @property
+    def calls(self) -> int:
+        """Running calls of which the last update is remembered."""
+        return len(self._repeats)
 
     async def rest(self, seconds: float) -> None:
         """Wait until no stop is owed to the server any more, at most so long."""
@@ -106,15 +119,28 @@ class Hub:
             return False
         return True
 
-    async def aclose(self) -> None:
-        """End every task and timer of this session; turns must have settled before."""
+    def close(self) -> None:
+        """Answer every turn that is left, cancel every task, and let no timer fire any more."""
+        try:
+            self.step(v.LetGo())
+        except RuntimeError:
+            logger.exception("what %s left could not be told", self.session_id)
         self._timers.close()
-        tasks = self._tasks | self._flights.tasks | self.past.tasks
-        tasks |= self._window.tasks | self._asking.tasks | self.choices.tasks
-        for task in tasks:
+        for task in self._owned:
             task.cancel()
+
+    async def aclose(self) -> None:
+        """`close`, and wait for the end of every task."""
+        self.close()
+        tasks = self._owned
         if tasks:
             await asyncio.wait(tasks)
+
+    @property
+    def _owned(self) -> frozenset[asyncio.Task[Any]]:
+        flights, asking = self._flights.tasks, self._asking.tasks
+        others = self._window.tasks | self.choices.tasks | self.past.tasks
+        return frozenset({*self._tasks, *flights, *asking, *others})
 
     # --- requests -------------------------------------------------------------------------
 
@@ -155,7 +181,7 @@ class Hub:
             seconds = settings.exit_post if submitting else settings.exit_event
             await asyncio.wait({answer}, timeout=seconds)
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._services.settings.exit_event)
+            await asyncio.wait(frozenset(self._tasks), timeout=self._services.settings.exit_event)
         turn = self.core.turn_of(owner)
         doubtful = turn is not None and (turn.phase is not Phase.RUNNING or self.core.in_gap)
         outputs = self.core.step(v.Left(owner, interrupt))
@@ -164,6 +190,10 @@ class Hub:
         for output in outputs:
             if not isinstance(output, v.Interrupt | v.Withdraw):
                 self._perform(output)
+        if turn is not None and not interrupt:
+            # The turn goes on behind its client, and would wait for these for ever.
+            settings = self._services.settings
+            await self._until(lambda: not self.core.owes_an_answer, settings.exit_reads)
         if interrupt and turn is not None and doubtful:
             return await stop_by_reads(self._services, self.session_id, turn.key)
         return stops, withdrawals
@@ -187,7 +217,7 @@ class Hub:
 
     def feed_back(self) -> None:
         self.step(v.FeedBack())
-        self._spawn(self.choices.refresh())
+        self._tasks.start(self.choices.refresh(), f"choices of {self.session_id}")
 
     def unauthorised(self) -> None:
         """The feed is refused with 401: no turn can be followed any further."""
@@ -260,13 +290,21 @@ class Hub:
                 self._flights.rename(before, after)
                 self._timers.rename(before, after)
             case v.Settled():
-                self._flights.settle(output.outcome)
+                self._settled(output)
             case v.Counted(bound, times):
                 self._services.counters.hit(bound, times)
             case v.TakeSnapshot(needed):
                 self._window.open(needed)
             case _:
-                self._spawn(self._effects.perform(output))
+                self._ask_server(output)
+
+    def _settled(self, settled: v.Settled) -> None:
+        self._repeats.forget(settled.owner)
+        self._flights.settle(settled.outcome)
+
+    def _ask_server(self, output: v.Output) -> None:
+        name = f"{type(output).__name__} in {self.session_id}"
+        self._tasks.start(self._effects.perform(output), name)
 
     def _shows(self, output: v.Chunk | v.Tool) -> bool:
         """Whether the client wants the updates of sub-agents themselves."""
@@ -276,33 +314,10 @@ class Hub:
     def _tool(self, tool: v.Tool) -> None:
         update = updates.tool(tool, self.directory, self._limits)
         self._services.counters.hit_all(updates.omitted(update))
-        if self._repeats(tool, update):
-            return
-        self._update(tool.owner, update)
-
-    def _repeats(self, tool: v.Tool, update: dict[str, object]) -> bool:
-        """Whether the client has exactly this of a running call: not all progress is shown."""
-        call = (tool.owner, tool.message_id, tool.call_id)
-        if tool.status in (v.ToolStatus.COMPLETED, v.ToolStatus.FAILED):
-            self._running_calls.pop(call, None)
-            return False
-        now = hash(repr(update))
-        before, self._running_calls[call] = self._running_calls.get(call), now
-        return now == before
+        if not self._repeats.repeats(tool, update):
+            self._update(tool.owner, update)
 
     def _update(self, owner: int, update: dict[str, object]) -> None:
         attachment = self._attachments.get(owner)
         if attachment is not None:
             attachment.client.update(self.session_id, update)
-
-    # --- tasks ----------------------------------------------------------------------------
-
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("a request of ours failed", exc_info=task.exception())

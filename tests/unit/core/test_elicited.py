@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
 from adapter.core import values as v
+from adapter.limits import DEFAULTS, Limits
 from contract.shapes import GLOBAL, Form
 from tests.support.drive import CHILD, Drive, event, of, row
 
@@ -25,9 +27,11 @@ def created(given: Form) -> v.Heard:
     return v.Heard(event("form.created", {"form": given.model_dump(by_alias=True)}))
 
 
-def calling(name: str = "el_echo", given: dict[str, Any] | None = None) -> Drive:
+def calling(
+    name: str = "el_echo", given: dict[str, Any] | None = None, limits: Limits = DEFAULTS
+) -> Drive:
     """A turn whose tool of that name runs."""
-    drive = Drive()
+    drive = Drive(limits=limits)
     drive.run(A)
     at = {"assistantMessageID": "msg_1", "id": "call_1"}
     drive.hear("tool.input.started", **at, name=name)
@@ -151,3 +155,40 @@ def test_a_form_that_others_settled_is_withdrawn(kind: str) -> None:
     shown(drive)
     out = drive.hear(kind, sessionID=GLOBAL, id="frm_1")
     assert out == [v.WithdrawAsk("frm_1")]
+
+
+# --- without an answer of the client ----------------------------------------------------------
+
+
+def test_a_client_that_leaves_its_turn_running_leaves_none_open() -> None:
+    drive = calling()
+    shown(drive)
+    out = drive.step(v.Left(1, interrupt=False))
+    assert of(out, v.DismissForm) == [v.DismissForm(GLOBAL, "frm_1")]
+
+
+def test_one_past_the_bound_of_its_turn_is_dismissed() -> None:
+    drive = calling(limits=replace(DEFAULTS, turn_asks=1))
+    drive.ask("per_1", "msg_1")
+    out = shown(drive)
+    assert (of(out, v.ShowForm), of(out, v.DismissForm)) == ([], [v.DismissForm(GLOBAL, "frm_1")])
+
+
+def test_one_that_comes_while_its_turn_is_stopped_is_dismissed() -> None:
+    drive = calling()
+    drive.step(v.Cancel(1))
+    assert of(shown(drive), v.DismissForm) == [v.DismissForm(GLOBAL, "frm_1")]
+
+
+def test_one_of_a_turn_that_was_given_up_is_dismissed_after_its_time() -> None:
+    drive = calling()
+    shown(drive)
+    drive.admit("msg_acp_b", 2)
+    drive.step(v.FeedLost())
+    drive.fire("gap")
+    drive.step(v.FeedBack())
+    drive.snapshot(row("user", A), inbox=["msg_acp_b"], active=True, forms=(form(),))
+    drive.fire("unattended:frm_1")
+    out = drive.snapshot(row("user", A), inbox=["msg_acp_b"], active=True, forms=(form(),))
+    assert of(out, v.AnswerForm) == []
+    assert of(out, v.DismissForm) == [v.DismissForm(GLOBAL, "frm_1")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -197,6 +198,11 @@ def test_a_client_that_leaves_its_turn_running_leaves_the_form_unanswered() -> N
     shown(drive)
     drive.step(v.Left(1, interrupt=False))
     assert answers(drive) == [v.AnswerForm("ses_1", "frm_1", {})]
+    out = drive.step(v.Replied("frm_1", settled=False, refused=True))
+    assert out == [v.DismissForm("ses_1", "frm_1")]
+    assert drive.core.owes_an_answer
+    drive.step(v.Replied("frm_1", settled=True))
+    assert not drive.core.owes_an_answer
 
 
 # --- beside permissions ---------------------------------------------------------------------
@@ -225,13 +231,16 @@ def test_forms_and_permissions_share_the_bound_of_what_is_open() -> None:
     assert [one.form_id for one in answers(drive)] == ["frm_1", "frm_2"]
 
 
-def test_no_form_of_a_turn_is_remembered_past_the_bound() -> None:
-    drive = Drive()
+def test_a_form_past_the_bound_is_dismissed_if_it_cannot_stay_unanswered() -> None:
+    drive = Drive(limits=replace(DEFAULTS, turn_asks=1))
     drive.run(A)
-    for number in range(DEFAULTS.turn_asks + 40):
+    for number in range(3):
         drive.step(created(form(f"frm_{number}")))
-    assert drive.core.tables()["asks"] == DEFAULTS.turn_asks
-    assert len(answers(drive)) == DEFAULTS.turn_asks + 40 - DEFAULTS.open_asks
+    assert [one.form_id for one in answers(drive)] == ["frm_1", "frm_2"]
+    out = drive.step(v.Replied("frm_2", settled=False, refused=True))
+    assert out == [v.DismissForm("ses_1", "frm_2")]
+    drive.step(v.Replied("frm_1", settled=False))
+    assert drive.fire("reply:frm_1") == [v.AnswerForm("ses_1", "frm_1", {})]
 
 
 # --- children, and nobody's -----------------------------------------------------------------
