@@ -308,7 +308,7 @@ class SessionCore:
         match name:
             case "cancel":
                 turn = state.turns.get(key)
-                return cancel.overdue(state, turn) if turn else []
+                return cancel.late(state, turn) if turn else []
             case "longest":
                 return cancel.overtime(state, key)
             case "patience":
@@ -327,6 +327,8 @@ class SessionCore:
                 return [waiting.look(state)] if state.turns and not state.gap else []
             case "gap":
                 return recover.gap_overdue(state)
+            case "reconnecting":
+                return recover.still_away(state)
             case "unattended":
                 return asks.unattended(state, key)
             case "reply":

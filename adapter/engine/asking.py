@@ -10,6 +10,8 @@ from adapter.acp import elicitation, toolcalls
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.engine.client import Attachment
+from adapter.engine.tasks import Tasks
+from contract.shapes import Form
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +33,7 @@ class Asking:
         self._directory = directory
         self._step = step
         self._open: dict[str, asyncio.Task[None]] = {}
-
-    @property
-    def tasks(self) -> set[asyncio.Task[None]]:
-        return set(self._open.values())
+        self.tasks = Tasks()
 
     def show(self, asked: v.AskClient, attachment: Attachment | None) -> None:
         """Ask the client; without one the ask is rejected."""
@@ -45,7 +44,7 @@ class Asking:
         self._start(asked.form.id, self._fill_in(asked, attachment))
 
     def _start(self, ask_id: str, asking: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(asking, name=f"ask {ask_id}")
+        task = self.tasks.start(asking, f"ask {ask_id}")
         self._open[ask_id] = task
         task.add_done_callback(lambda done: self._ended(ask_id, done))
 
@@ -85,8 +84,7 @@ class Asking:
             result = await attachment.client.ask("elicitation/create", params)
         except Exception:
             logger.exception("the form %s could not be shown", form.id)
-        # Outside of what is logged: an answer is the user's own.
-        self._step(v.FormAnswered(form.id, *elicitation.answer(form, result)))
+        self._step(_told(form, result))
 
     def _params(self, asked: v.AskClient) -> Json:
         options = [{"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"}]
@@ -115,3 +113,13 @@ class Asking:
                 return "always"
             case _:
                 return "reject"
+
+
+def _told(form: Form, result: object) -> v.FormAnswered:
+    """What the client's result says. An answer is the user's own: no fault may log it."""
+    try:
+        return v.FormAnswered(form.id, *elicitation.answer(form, result))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        what = type(error).__name__
+    logger.error("the answer to the form %s could not be read: %s", form.id, what)
+    return v.FormAnswered(form.id, fate="declined")

@@ -19,6 +19,7 @@ from typing import Final
 
 from adapter.core.values import Chunk
 from adapter.engine.owed import Json, Queue, Shown, Ways
+from adapter.engine.tasks import log_fault
 from adapter.limits import DEFAULTS, Limits
 
 logger = logging.getLogger(__name__)
@@ -153,7 +154,10 @@ class Backlog:
             self._give_up()
         elif session_id not in self._drains and session_id not in self._holds:
             name = f"backlog {session_id}"
-            self._drains[session_id] = asyncio.create_task(self._drain(session_id), name=name)
+            drain = self._drains[session_id] = asyncio.create_task(
+                self._drain(session_id), name=name
+            )
+            drain.add_done_callback(log_fault)
 
     def _close(self) -> None:
         self._closed = True

@@ -23,6 +23,7 @@ from adapter.engine.listed import ListCounters
 from adapter.engine.mcp import NotAdded, Registrations, not_added
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
+from adapter.engine.tasks import Tasks
 from adapter.limits import Bound
 from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
@@ -85,21 +86,22 @@ class Engine:
         self._was_up = False
         self._refusals = 0
         self._contract: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._reader: asyncio.Task[None] | None = None
+        self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
-        self._reader = asyncio.create_task(self._read(), name="feed")
+        self._tasks.start(self._read(), "feed")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.places.close()
-        tasks = {task for task in (self._reader, self._contract, *self._tasks) if task is not None}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-        for hub in list(self._hubs.values()):
+        await self._tasks.aclose()
+        if self._contract is not None:
+            self._contract.cancel()
+            await asyncio.wait({self._contract})
+        hubs = list(self._hubs.values())
+        for hub in hubs:
+            hub.close()
+        for hub in hubs:
             await hub.aclose()
         await self.mcp.aclose()
         await self.catalogues.aclose()
@@ -150,12 +152,13 @@ class Engine:
             "watched": len(self.watch),
             "attachments": len(self.places),
             "turns": self.turns,
+            "calls": sum(hub.calls for hub in self._hubs.values()),
         }
 
     async def release(self, hub: Hub) -> None:
         """Forget a session that nobody has open, once no stop is owed to the server."""
         if hub.core.owes_a_stop:
-            self._spawn(self._release_later(hub))
+            self._tasks.start(self._release_later(hub), f"release of {hub.session_id}")
         else:
             await self._forget(hub)
 
@@ -167,15 +170,17 @@ class Engine:
     def drop(self, hub: Hub) -> None:
         """Forget a session at once that nobody has open and that has nothing in flight."""
         if self._take_out(hub):
-            self._spawn(hub.aclose())
+            self._tasks.start(hub.aclose(), f"end of {hub.session_id}")
 
     async def _forget(self, hub: Hub) -> None:
         if self._take_out(hub):
             await hub.aclose()
 
     def _take_out(self, hub: Hub) -> bool:
+        """At once: nothing fires, and nobody waits, once it is out of the table."""
         if self._hubs.get(hub.session_id) is not hub:
             return False
+        hub.close()
         del self._hubs[hub.session_id]
         for session_id in [key for key, root in self._roots.items() if root == hub.session_id]:
             del self._roots[session_id]
@@ -208,7 +213,7 @@ class Engine:
         self.catalogues.invalidate()
         for hub in self._hubs.values():
             hub.feed_back()
-        self._spawn(self._look_at_server())
+        self._tasks.start(self._look_at_server(), "look at the server")
 
     def event(self, event: Event | CatalogueChanged) -> None:
         if isinstance(event, CatalogueChanged):
@@ -297,8 +302,3 @@ class Engine:
                 logger.exception("an event could not be taken")
             self.lost("the adapter failed at an event")
             await self.sleep(FAULT_PAUSE)
-
-    def _spawn(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -12,6 +12,7 @@ from adapter.core.session import SessionCore
 from adapter.engine.calling import recognise
 from adapter.engine.services import Services
 from adapter.engine.slash import CommandCall, Compact, Work
+from adapter.engine.tasks import Tasks
 from adapter.upstream.errors import SessionMissing, Unauthorised, UpstreamError
 
 logger = logging.getLogger(__name__)
@@ -35,17 +36,14 @@ class Flights:
         self._step = step
         self._answers: dict[str, asyncio.Future[v.Outcome]] = {}
         self._submitting: dict[str, asyncio.Task[None]] = {}
-
-    @property
-    def tasks(self) -> set[asyncio.Task[None]]:
-        return set(self._submitting.values())
+        self.tasks = Tasks()
 
     def start(self, owner: int, turn_id: str, prompt: PromptContent) -> asyncio.Future[v.Outcome]:
         """Begin a turn; the future's result is its outcome."""
         answer: asyncio.Future[v.Outcome] = asyncio.get_running_loop().create_future()
         self._answers[turn_id] = answer
         self._step(v.Submit(turn_id, owner))
-        task = asyncio.create_task(self._submit(turn_id, prompt), name=f"submit {turn_id}")
+        task = self.tasks.start(self._submit(turn_id, prompt), f"submit {turn_id}")
         self._submitting[turn_id] = task
         task.add_done_callback(self._submitted)
         return answer

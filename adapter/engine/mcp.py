@@ -16,6 +16,7 @@ from typing import Final
 from adapter.acp.mcpservers import Json, config, registered_name, wanted
 from adapter.config import McpSettings
 from adapter.core import values as v
+from adapter.engine.tasks import Tasks
 from adapter.upstream.errors import UpstreamError
 from adapter.upstream.mcp import McpServers
 from contract.mcp import CONNECTED, PENDING, McpServer, McpStatus
@@ -67,10 +68,6 @@ class _Session:
     stale: bool = False
 
     @property
-    def tasks(self) -> tuple[asyncio.Task[None] | None, ...]:
-        return self.removal, self.again, self.check
-
-    @property
     def unheld(self) -> list[str]:
         return [name for name, entry in self.entries.items() if not entry.holders]
 
@@ -99,14 +96,10 @@ class Registrations:
         self._sleep = sleep
         self._lost = lost
         self._sessions: dict[str, _Session] = {}
+        self._tasks = Tasks()
 
     async def aclose(self) -> None:
-        owned = [task for one in self._sessions.values() for task in one.tasks]
-        tasks = {task for task in owned if task is not None}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._tasks.aclose()
 
     def wanted(self, raw: Sequence[object]) -> tuple[McpServer, ...]:
         """What is to be registered of a client's `mcpServers`. AcpError for what is refused."""
@@ -180,7 +173,8 @@ class Registrations:
             if directory in (None, session.directory):
                 session.stale = True
                 if session.check is None or session.check.done():
-                    session.check = asyncio.create_task(self._recheck(session_id, session))
+                    work = self._recheck(session_id, session)
+                    session.check = self._tasks.start(work, f"check of MCP of {session_id}")
 
     async def _recheck(self, session_id: str, session: _Session) -> None:
         while session.stale:
@@ -282,7 +276,8 @@ class Registrations:
         if session is None:
             return
         if session.unheld and (session.removal is None or session.removal.done()):
-            session.removal = asyncio.create_task(self._remove(session_id, session))
+            work = self._remove(session_id, session)
+            session.removal = self._tasks.start(work, f"removal of MCP of {session_id}")
         if not session.entries and not session.users:
             del self._sessions[session_id]
             for task in (session.again, session.check):
@@ -307,7 +302,8 @@ class Registrations:
         fewest = min(session.entries[name].failures for name in session.unheld)
         if fewest <= len(PAUSES):
             pause = PAUSES[max(fewest - 1, 0)]
-            session.again = asyncio.create_task(self._remove_later(session_id, session, pause))
+            later = self._remove_later(session_id, session, pause)
+            session.again = self._tasks.start(later, f"later removal of MCP of {session_id}")
 
     async def _remove_later(self, session_id: str, session: _Session, pause: float) -> None:
         await self._sleep(pause)

@@ -14,6 +14,7 @@ from adapter.core import values as v
 from adapter.core.session import SessionCore
 from adapter.core.standing import Standing, standing
 from adapter.engine.services import Services
+from adapter.engine.tasks import log_fault
 from adapter.upstream.errors import UpstreamError
 from contract.errors import say
 
@@ -40,6 +41,7 @@ class Past:
         task = asyncio.create_task(self._read(), name=f"past of {self._core.session_id}")
         self.tasks.add(task)
         task.add_done_callback(self._ended)
+        task.add_done_callback(log_fault)
         return task
 
     def prompted(self, turn_id: str) -> None:
@@ -60,7 +62,8 @@ class Past:
             self._later.clear()
 
     def _told(self, owner: int, reading: Reading, *, seen: bool) -> None:
-        found = None if reading.cancelled() else reading.result()
+        failed = reading.cancelled() or reading.exception() is not None
+        found = None if failed else reading.result()
         if found is None or self._has(owner, found.message_id):
             return
         if seen and found.state == "finished":

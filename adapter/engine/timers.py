@@ -13,6 +13,9 @@ class Timers:
         self._fired = fired
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
+    def __len__(self) -> int:
+        return len(self._handles)
+
     def arm(self, name: str, seconds: float | None) -> None:
         """Start a timer anew; one whose setting is off never fires."""
         self.disarm(name)

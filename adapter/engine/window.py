@@ -17,6 +17,7 @@ from adapter.core import values as v
 from adapter.core.session import SessionCore
 from adapter.engine.reading import Reader
 from adapter.engine.services import Services
+from adapter.engine.tasks import log_fault
 from adapter.upstream.errors import UpstreamError
 from contract.events import Event
 
@@ -84,6 +85,7 @@ class Window:
     def _start(self) -> None:
         self._buffer, self._size = [], 0
         self._task = asyncio.create_task(self._read(), name=f"snapshot {self._session_id}")
+        self._task.add_done_callback(log_fault)
 
     async def _read(self) -> None:
         try:

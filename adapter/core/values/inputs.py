@@ -212,6 +212,11 @@ class Watch:
     wanted: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """The session is not followed here any more, whoever may have a turn in flight."""
+
+
 Input = (
     Submit
     | Recognised
@@ -228,6 +233,7 @@ Input = (
     | Fired
     | Reloading
     | Replayed
+    | LetGo
     | Watch
     | Woken
     | Reconcile

@@ -17,6 +17,7 @@ Wait = Literal[
     "watch",
     "quiet",
     "gap",
+    "reconnecting",
     "lost_first",
     "lost_last",
     "ahead",

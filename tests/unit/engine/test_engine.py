@@ -17,6 +17,7 @@ from adapter.engine.client import Attachment
 from adapter.engine.engine import Engine
 from adapter.upstream.errors import Unreachable
 from contract.errors import AcpError, Code
+from contract.errors import Code
 from contract.reads import Session
 from contract.routes import ROUTES
 from stubs.server import Cut
@@ -225,7 +226,7 @@ async def test_leaving_the_engine_leaves_no_task(tmp_path: Path) -> None:
         listener = Listener()
         answer = await run(scene, listener, "@@text 3 && wait 60000@@")
         await listener.until_text(3)
-    assert not answer.done()
+    assert answer.result().code == Code.UNKNOWN_OUTCOME
     assert asyncio.all_tasks() == before
 
 
