@@ -33,6 +33,8 @@ class Waits:
     """Rule 7: two such periods without an event bring a check."""
     gap: float = 60.0
     """Rule 20: from the detection of a gap to the verdict."""
+    reconnecting: float = 5.0
+    """S3-28: a gap that lasts so long is told to the clients whose turns are in flight."""
     lost_first: float = 0.25
     lost_last: float = 1.5
     """Rule 19: before the second and the third reading of a turn that no row proves."""

@@ -16,6 +16,7 @@ from adapter.core.settle import settle, stopped
 from adapter.core.state import Ask, AskStep, CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.values import (
     Arm,
+    Counted,
     Interrupt,
     Notice,
     Output,
@@ -27,6 +28,7 @@ from adapter.core.values import (
     WithdrawAsk,
 )
 from adapter.core.waiting import look
+from adapter.limits import Bound
 
 
 def asked(state: SessionState, owner: int) -> list[Output]:
@@ -141,8 +143,13 @@ def unclear(state: SessionState, turn: Turn) -> list[Output]:
     return withdraw(turn)
 
 
+def late(state: SessionState, turn: Turn) -> list[Output]:
+    """`cancel_seconds` are over and the end was not seen."""
+    return [Counted(Bound.CANCEL_SECONDS), *overdue(state, turn)]
+
+
 def overdue(state: SessionState, turn: Turn) -> list[Output]:
-    """The end was not seen in time: `cancelled` is answered all the same, and said so."""
+    """The end will not be seen: `cancelled` is answered all the same, and said so."""
     turn.mark = "unconfirmed"
     notice = Notice(
         turn.owner,

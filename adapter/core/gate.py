@@ -86,8 +86,6 @@ class Gate:
     def _settled(self, output: Settled) -> Iterator[Output]:
         outcome = output.outcome
         shown = self._turns.pop(output.owner, None)
-        if outcome.cancel == "unconfirmed":
-            yield Counted(Bound.CANCEL_SECONDS)
         if shown is not None and shown.omitted:
             outcome = replace(outcome, omitted=shown.omitted)
         yield replace(output, outcome=outcome)

@@ -8,6 +8,7 @@ the buffer may show that they are no longer due.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from adapter.core import (
     ambient,
@@ -35,6 +36,7 @@ from adapter.core.values import (
     Arm,
     Disarm,
     FeedLost,
+    Notice,
     Outcome,
     Output,
     Reconcile,
@@ -46,6 +48,11 @@ from contract.errors import Code
 from contract.reads import AssistantRow
 
 Hear = Callable[[ev.Event], list[Output]]
+
+AWAY: Final = (
+    "The connection to the OpenCode server is lost. The adapter goes on trying to reach it; what "
+    "the turn did meanwhile is shown once it is back."
+)
 
 _RUNNING = (Verdict.RUNNING, Verdict.LOST)
 _ALIVE = (Verdict.RUNNING, Verdict.QUEUED, Verdict.PARKED)
@@ -67,7 +74,14 @@ def feed_lost(state: SessionState, _: FeedLost) -> list[Output]:
         turn.gaps += 1
     if state.turns and begins:
         out.append(Arm("gap", "gap"))
+        out.append(Arm("reconnecting", "reconnecting"))
     return out
+
+
+def still_away(state: SessionState) -> list[Output]:
+    """The gap lasts: whoever waits for a turn is told, once in a gap."""
+    turns = state.turns.values() if state.gap else ()
+    return [Notice(turn.owner, "reconnecting", AWAY) for turn in turns]
 
 
 def gap_overdue(state: SessionState) -> list[Output]:
@@ -121,6 +135,7 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     out.extend(asks.deny_overdue(state, active=snapshot.active))
     out.extend(cancel.after_snapshot(state, snapshot, before_replay, in_gap=in_gap))
     out.extend(_act(state, again & set(state.turns), before))
+    out.extend([Disarm("reconnecting")] if in_gap else [])
     if state.turns and not state.surveyed:
         # An ask that is not known of would hold up its turn for ever.
         out.append(Arm("lost", "lost_last"))

@@ -25,6 +25,8 @@ from adapter.core.values import (
 )
 from contract.errors import Code, say
 
+# Those that run while a turn is in flight, whichever.
+TIMERS: Final = ("parked", "watch", "quiet", "gap", "reconnecting", "lost", "called")
 OVERTIME: Final = (
     "The turn ran longer than the operator allows, so that its stop was asked for. Look at what it "
     "did before you prompt again."
@@ -72,7 +74,7 @@ def settle(
     out.append(Disarm(f"patience:{turn.id}"))
     out.append(Disarm(f"longest:{turn.id}"))
     if not state.turns:
-        out.extend(Disarm(timer) for timer in ("parked", "watch", "quiet", "gap", "lost", "called"))
+        out.extend(Disarm(timer) for timer in TIMERS)
     out.append(Settled(turn.owner, outcome))
     return out + _hand_on(state, turn, outcome, item_goes_on=item_goes_on)
 

@@ -21,6 +21,7 @@ from tests.scenarios.stage import (
     notices,
     prompting,
     saw_ask,
+    saw_notice,
     saw_text,
     saw_tool,
     shell,
@@ -135,6 +136,19 @@ async def test_the_server_is_out_of_reach_for_a_while(stage: Stage) -> None:
         assert not prompt.done()
         await proxy.accept()
         assert (await prompt)["stopReason"] == "end_turn"
+    assert agent.transcript(session).text() == words(30)
+
+
+async def test_a_client_that_waits_is_told_that_the_server_is_away(stage: Stage) -> None:
+    agent, proxy, session = await through_proxy(stage, impatient=True)
+    async with prompting(agent, session, "@@text 30 30@@") as prompt:
+        await saw_text(agent, session, "w3 ")
+        await proxy.refuse()
+        await saw_notice(agent, session, "reconnecting")
+        assert not prompt.done()
+        await proxy.accept()
+        assert (await prompt)["stopReason"] == "end_turn"
+    assert notices(agent.transcript(session)) == ["reconnecting"]
     assert agent.transcript(session).text() == words(30)
 
 

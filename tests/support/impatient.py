@@ -21,6 +21,7 @@ from adapter.run import serve
 SILENCE = 1.0
 LONGEST_PAUSE = 0.2
 GAP = 2.0
+RECONNECTING = 0.5
 UNATTENDED = 1.0
 
 
@@ -34,7 +35,7 @@ def main() -> None:
         return
     settings = replace(
         settings,
-        waits=replace(settings.waits, gap=GAP, unattended=UNATTENDED),
+        waits=replace(settings.waits, gap=GAP, reconnecting=RECONNECTING, unattended=UNATTENDED),
         feed=replace(settings.feed, silence=SILENCE, longest_pause=LONGEST_PAUSE),
         admission_unreachable=GAP,
     )

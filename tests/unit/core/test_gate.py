@@ -140,3 +140,10 @@ def test_a_cancel_that_is_not_confirmed_in_time_is_counted() -> None:
     drive.fire(f"cancel:{TURN}")
     assert hits(drive, Bound.CANCEL_SECONDS) == 1
     assert drive.outcome(TURN).cancel == "unconfirmed"
+
+
+def test_a_client_that_leaves_hits_no_limit() -> None:
+    drive = running()
+    drive.step(v.Left(1, interrupt=True))
+    assert drive.outcome(TURN).cancel == "unconfirmed"
+    assert of(drive.said, v.Counted) == []

@@ -36,6 +36,46 @@ def test_without_a_turn_nothing_is_read() -> None:
     assert drive.step(v.FeedBack()) == []
 
 
+def test_a_gap_that_lasts_is_told_once() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.admit(B, 2)
+    drive.step(v.FeedLost())
+    assert drive.timers["reconnecting"] == "reconnecting"
+    told = of(drive.fire("reconnecting"), v.Notice)
+    assert [(one.owner, one.kind) for one in told] == [(1, "reconnecting"), (2, "reconnecting")]
+    drive.step(v.FeedBack())
+    drive.step(v.FeedLost())
+    assert "reconnecting" not in drive.timers
+    drive.step(v.FeedBack())
+    drive.snapshot(USER, text_row("msg_1"), inbox=[B], active=True)
+    # The next gap is another one.
+    drive.step(v.FeedLost())
+    assert "reconnecting" in drive.timers
+
+
+def test_a_gap_that_is_made_good_for_in_time_is_not_told() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.gap()
+    assert "reconnecting" in drive.timers
+    drive.snapshot(USER, text_row("msg_1"), active=True)
+    assert "reconnecting" not in drive.timers
+    assert drive.step(v.Fired("reconnecting")) == []
+
+
+def test_of_a_turn_that_is_over_no_gap_is_told() -> None:
+    drive = Drive()
+    drive.step(v.FeedLost())
+    assert drive.timers == {}
+    drive.step(v.FeedBack())
+    drive.run(A)
+    drive.step(v.FeedLost())
+    drive.step(v.Cancel(1))
+    drive.fire(f"cancel:{A}")
+    assert "reconnecting" not in drive.timers
+
+
 def test_lost_needs_the_same_reading_three_times() -> None:
     drive = Drive()
     drive.run(A)
