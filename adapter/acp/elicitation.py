@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from adapter.acp.bounded import cut
+from adapter.acp.origins import meta_of
 from adapter.acp.sensitive import asks_for_credential
 from adapter.acp.toolcalls import call_id
 from adapter.core.values import FormFate, ShowForm
@@ -68,7 +69,7 @@ def request(asked: ShowForm, session_id: str) -> Json:
     }
     if tool is not None and child is None:
         params["toolCallId"] = call_id(tool.message_id, tool.call_id)
-    return params
+    return params | meta_of(asked.origin)
 
 
 def answer(form: Form, result: object) -> tuple[dict[str, Value], FormFate]:

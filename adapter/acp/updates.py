@@ -13,14 +13,12 @@ from typing import Final
 from adapter.acp import toolcalls
 from adapter.acp.bounded import Room, cut
 from adapter.acp.meta import META
+from adapter.acp.origins import told_of
 from adapter.core.values import (
     Chunk,
     Compaction,
     Line,
     Notice,
-    OfChild,
-    OfRun,
-    Origin,
     Outcome,
     Progress,
     Prompted,
@@ -38,7 +36,6 @@ DETAIL_ROOM: Final = 64 * 1024
 INFORMING: Final = frozenset(
     {"waiting", "resumed", "carried_out", "nothing_to_compact", "compaction_goes_on"}
 )
-AMBIENT: Final = "ambient"
 
 Json = dict[str, object]
 
@@ -51,7 +48,7 @@ def chunks(chunk: Chunk, limits: Limits = DEFAULTS) -> Iterator[Json]:
         meta["retryOf"] = chunk.retry_of
     if chunk.recovered:
         meta["origin"] = "recovered"
-    meta |= _of(chunk.origin)
+    meta |= told_of(chunk.origin)
     for text in _pieces(chunk.text, limits):
         update: Json = {
             "sessionUpdate": kind,
@@ -95,7 +92,7 @@ def tool(tool_call: Tool, directory: str, limits: Limits = DEFAULTS) -> Json:
     """
     kind = "tool_call" if tool_call.first else "tool_call_update"
     update: Json = {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory, limits)}
-    meta = _of(tool_call.origin)
+    meta = told_of(tool_call.origin)
     return with_meta(update, **meta) if meta else update
 
 
@@ -122,7 +119,7 @@ def omitted(update: Json) -> Mapping[str, int]:
 def prompted(told: Prompted, limits: Limits = DEFAULTS) -> Iterator[Json]:
     """`user_message_chunk` of a prompt that another client sent."""
     for update in user_text(told.message_id, told.text, limits):
-        yield with_meta(update, **_of(told.origin))
+        yield with_meta(update, **told_of(told.origin))
 
 
 def usage(spent: Usage, size: int) -> Json:
@@ -238,19 +235,6 @@ def error_data(outcome: Outcome) -> Json:
         "gaps": outcome.gaps,
         "shared": outcome.shared,
     }
-
-
-def _of(origin: Origin | None) -> Json:
-    """What `_meta` says of an update that is not the turn's own."""
-    match origin:
-        case OfChild(session_id, parent_id, message_id, call_id):
-            made_by = toolcalls.call_id(message_id, call_id)
-            child = {"sessionId": session_id, "parentSessionId": parent_id, "toolCallId": made_by}
-            return {"child": child}
-        case OfRun(run_id):
-            return {"origin": AMBIENT, "run": run_id}
-        case None:
-            return {}
 
 
 def _line(line: Line, limits: Limits) -> str:

@@ -73,9 +73,10 @@ def _of_turn(state: SessionState, turn: Turn, given: PermissionAsk | Form) -> li
     tool = _tool_of(state, given)
     own = given.session_id in (state.id, GLOBAL)
     child = None if own else state.titles.get(given.session_id, "")
+    origin = None if own else children.origin_of(state, given.session_id)
     if isinstance(given, Form):
-        return [ShowForm(turn.owner, given, tool, child)]
-    return [AskClient(turn.owner, given, tool, child)]
+        return [ShowForm(turn.owner, given, tool, child, origin)]
+    return [AskClient(turn.owner, given, tool, child, origin)]
 
 
 def deny(state: SessionState, ask: Ask) -> list[Output]:

@@ -58,6 +58,14 @@ def call_of(state: SessionState, session_id: str, at: tuple[str, str]) -> Tool |
     return errand.helpers[session_id].watched.tools.get(at) if errand is not None else None
 
 
+def origin_of(state: SessionState, session_id: str) -> OfChild:
+    """Which descendant this is; its call only if it works for one that runs."""
+    errand = _errand_of(state, session_id)
+    if errand is not None:
+        return errand.helpers[session_id].origin
+    return OfChild(session_id, state.children.get(session_id, state.id))
+
+
 def hold(state: SessionState) -> None:
     """Events were missed."""
     for errand in state.errands.values():

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine
 
 from adapter.acp import elicitation, toolcalls
+from adapter.acp.origins import meta_of
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.engine.client import Attachment
@@ -99,6 +100,7 @@ class Asking:
                 asked.ask, asked.tool, self._directory, asked.child, self._settings.limits
             ),
             "options": options,
+            **meta_of(asked.origin),
         }
 
     def _decision(self, answer: object) -> v.Decision:

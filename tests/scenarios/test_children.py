@@ -8,6 +8,7 @@ import pytest
 
 from stubs.client import choose
 from stubs.waiting import until
+from tests.scenarios.questions import COLOR, accept, ask, saw_form, shows_forms
 from tests.scenarios.stage import (
     ASKS,
     TEXT,
@@ -107,7 +108,22 @@ async def test_the_ask_of_a_child_says_which_child_asks(stage: Stage) -> None:
     agent = await stage.agent()
     session = await agent.new_session(stage.project(ASKS))
     await agent.prompt(session, f"@@{child(shell('echo hi') + ' || text 2')} || text 1@@")
-    assert (await saw_ask(agent))["toolCall"]["title"] == "a child: echo hi"
+    asked = await saw_ask(agent)
+    assert asked["toolCall"]["title"] == "a child: echo hi"
+    front = await stage.front_end()
+    (kid,) = await front.get("session", parentID=session)
+    (root_call,) = agent.transcript(session).tools
+    of_kid = {"sessionId": kid["id"], "parentSessionId": session, "toolCallId": root_call}
+    assert asked["_meta"] == {"opencode-acp": {"child": of_kid}}
+
+
+async def test_the_form_of_a_child_says_which_child_asks(stage: Stage) -> None:
+    agent = await shows_forms(stage, accept(q0="Red"))
+    session = await agent.new_session(stage.project({"question": "allow"}))
+    await agent.prompt(session, f"@@{child(ask(COLOR) + ' || text 2')} || text 1@@")
+    told = (await saw_form(agent))["_meta"]["opencode-acp"]["child"]
+    (root_call,) = agent.transcript(session).tools
+    assert (told["parentSessionId"], told["toolCallId"]) == (session, root_call)
 
 
 async def test_the_tools_of_a_child_are_lines_of_its_call(stage: Stage) -> None:

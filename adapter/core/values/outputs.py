@@ -13,12 +13,15 @@ from contract.shapes import Form, JsonObject, PermissionAsk, ToolContent
 
 @dataclass(frozen=True, slots=True)
 class OfChild:
-    """An update of a descendant: itself, its parent, and the call of the parent that made it."""
+    """Of a descendant: itself, its parent, and the call of the parent that made it.
+
+    The call is None for one that only asks and was found by the reads.
+    """
 
     session_id: str
     parent_id: str
-    message_id: str
-    call_id: str
+    message_id: str | None = None
+    call_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +150,28 @@ class AskClient:
     """Ask the client for a permission (`session/request_permission` under the root id).
 
     `child` is the title of the descendant that asks, "" for one without; None for the root.
+    `origin` says which one that is.
     """
 
     owner: int
     ask: PermissionAsk
     tool: Tool | None
     child: str | None = None
+    origin: OfChild | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShowForm:
     """Ask the client to fill in a form (`elicitation/create` under the root id), if it can.
 
-    `child` as of `AskClient`.
+    `child` and `origin` as of `AskClient`.
     """
 
     owner: int
     form: Form
     tool: Tool | None
     child: str | None = None
+    origin: OfChild | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,23 @@ def test_the_call_of_a_child_is_none_that_the_client_knows() -> None:
 
 
 @pytest.mark.parametrize(
+    ("origin", "child"),
+    [
+        (
+            v.OfChild("ses_c", "ses_1", "msg_1", "call_0"),
+            {"sessionId": "ses_c", "parentSessionId": "ses_1", "toolCallId": "msg_1/call_0"},
+        ),
+        (v.OfChild("ses_c", "ses_1"), {"sessionId": "ses_c", "parentSessionId": "ses_1"}),
+    ],
+)
+def test_whose_form_it_is_stands_in_meta(origin: v.OfChild, child: Json) -> None:
+    params = elicitation.request(v.ShowForm(1, form(), None, "", origin), "ses_1")
+    assert params["_meta"] == {"opencode-acp": {"child": child}}
+    assert "_meta" not in ask(form())
+    assert faults(params) == []
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         (form(KINDS[0] | {"description": "Which name?"}), "Which name?"),

@@ -272,6 +272,7 @@ def test_an_ask_of_a_child_tells_its_title_and_its_call() -> None:
     )
     (asked,) = of(family.drive.said, v.AskClient)
     assert asked.child == "look around"
+    assert asked.origin == v.OfChild(CHILD, SESSION, ROOT, "call_sub")
     assert asked.tool is not None and asked.tool.input == {"command": "rm x"}
 
 
@@ -279,7 +280,7 @@ def test_an_ask_of_the_root_has_no_child() -> None:
     family = Family()
     family.drive.ask("per_1", ROOT, "call_sub")
     (asked,) = of(family.drive.said, v.AskClient)
-    assert asked.child is None
+    assert (asked.child, asked.origin) == (None, None)
 
 
 def test_a_child_found_by_the_reads_has_its_title_from_them() -> None:
@@ -296,3 +297,4 @@ def test_a_child_found_by_the_reads_has_its_title_from_them() -> None:
     )
     (asked,) = of(drive.said, v.AskClient)
     assert asked.child == "found"
+    assert asked.origin == v.OfChild(CHILD, SESSION)
