@@ -70,21 +70,22 @@ class Backlog:
         """Whether the session is owed something; what comes later must then go behind it."""
         return session_id in self._drains or session_id in self._holds
 
-    async def hold(self, session_id: str) -> Hold:
+    def hold(self, session_id: str) -> Hold:
         """Keep back what happens in a session until the hold is released; the last hold counts.
 
-        Texts and tools that it is owed already come with the load that this is for.
+        Whoever holds must release, however its work ends.
         """
         hold = self._holds[session_id] = Hold(asyncio.Event())
         drain = self._drains.get(session_id)
         if drain is not None:
+            # It stops at once, and its end is seen to by `_paid`.
             drain.cancel()
-            await asyncio.wait({drain})
-            # One that was cancelled before it ran has not cleared its own.
-            self._drains.pop(session_id, None)
-        queue = self._queue(session_id)
-        queue.drop_shown()
+        self._queue(session_id).keep()
         return hold
+
+    def drop_shown(self, session_id: str) -> None:
+        """All rows of a session that is held are about to be shown: its texts and tools come so."""
+        self._queue(session_id).drop_shown()
 
     def release(self, session_id: str, hold: Hold, shown: Shown) -> None:
         """Send what was kept back, but for what the client was shown meanwhile."""
@@ -116,17 +117,17 @@ class Backlog:
 
     async def drained(self, session_id: str) -> None:
         """Wait until the session is owed nothing: the answer of a turn follows all its updates."""
-        while (hold := self._holds.get(session_id)) is not None:
-            await hold.released.wait()
-        drain = self._drains.get(session_id)
-        if drain is None:
-            return
-        queue = self._queues[session_id]
-        queue.turn_is_over = True
-        try:
-            await asyncio.wait({drain})
-        finally:
-            queue.turn_is_over = False
+        while self.busy(session_id):
+            hold = self._holds.get(session_id)
+            if hold is not None:
+                await hold.released.wait()
+                continue
+            queue = self._queues[session_id]
+            queue.turn_is_over = True
+            try:
+                await asyncio.wait({self._drains[session_id]})
+            finally:
+                queue.turn_is_over = False
 
     async def aclose(self) -> None:
         """The client is gone: nothing is owed any more."""
@@ -136,9 +137,7 @@ class Backlog:
             drain.cancel()
         if drains:
             await asyncio.wait(drains)
-        # One that was cancelled before it ran has not cleared its own.
         self._queues.clear()
-        self._drains.clear()
         for hold in self._holds.values():
             hold.released.set()
         self._holds.clear()
@@ -153,11 +152,9 @@ class Backlog:
             self._close()
             self._give_up()
         elif session_id not in self._drains and session_id not in self._holds:
-            name = f"backlog {session_id}"
-            drain = self._drains[session_id] = asyncio.create_task(
-                self._drain(session_id), name=name
-            )
-            drain.add_done_callback(log_fault)
+            drain = asyncio.create_task(self._drain(session_id), name=f"backlog {session_id}")
+            self._drains[session_id] = drain
+            drain.add_done_callback(lambda done: self._paid(session_id, done))
 
     def _close(self) -> None:
         self._closed = True
@@ -165,10 +162,17 @@ class Backlog:
             queue.entries.clear()
 
     async def _drain(self, session_id: str) -> None:
-        queue = self._queues[session_id]
-        try:
-            self.left_out += await queue.pay()
-        finally:
-            del self._drains[session_id]
-            if session_id not in self._holds:
-                del self._queues[session_id]
+        self.left_out += await self._queues[session_id].pay()
+
+    def _paid(self, session_id: str, drain: asyncio.Task[None]) -> None:
+        """A drain is over: by itself, by a hold, by a fault of ours, or since the client left."""
+        log_fault(drain)
+        del self._drains[session_id]
+        queue = self._queues.get(session_id)
+        if queue is None or session_id in self._holds:
+            return
+        failed = not drain.cancelled() and drain.exception() is not None
+        if queue.entries and not failed and not self._closed:
+            self._mind(session_id)
+        else:
+            del self._queues[session_id]

@@ -28,6 +28,8 @@ from adapter.upstream.errors import UpstreamError
 from contract.errors import AcpError, Code
 from contract.initialize import initialize_result
 
+# What a session need not be taken up for.
+ENDINGS: Final = frozenset({"session/close", "session/delete"})
 SETUPS: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 logger = logging.getLogger(__name__)
@@ -86,19 +88,17 @@ class Connection:
     async def leave(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The client is gone: (sessions to interrupt, (session, prompt) to withdraw)."""
         interrupt = self._engine.settings.interrupt_on_exit
-        opened = self._sessions.all()
+        opened = self._sessions.all
         left = await asyncio.gather(
-            *(one.hub.leave(one.owner, interrupt=interrupt) for one in opened.values())
+            *(one.hub.leave(one.owner, interrupt=interrupt) for one in opened)
         )
         await self._backlog.aclose()
-        for one in opened.values():
-            self._engine.mcp.release(one.hub.session_id, one.owner)
         self._sessions.leave()
         interrupts: list[str] = []
         withdrawals: list[tuple[str, str]] = []
-        for session_id, (stops, withdrawn) in zip(opened, left, strict=True):
-            interrupts.extend(session_id for _ in stops)
-            withdrawals.extend((session_id, turn_id) for turn_id in withdrawn)
+        for one, (stops, withdrawn) in zip(opened, left, strict=True):
+            interrupts.extend(one.session_id for _ in stops)
+            withdrawals.extend((one.session_id, turn_id) for turn_id in withdrawn)
         return interrupts, withdrawals
 
     # --- the client's end, for the hubs ---------------------------------------------------
@@ -159,7 +159,8 @@ class Connection:
         if method is None:
             raise AcpError(Code.METHOD_UNKNOWN, f"Method {call.method[:100]} is unknown.")
         try:
-            with self._sessions.request(call.params.get("sessionId")):
+            session_id, uses = call.params.get("sessionId"), call.method not in ENDINGS
+            with self._sessions.request(session_id, uses=uses):
                 return await self._timely(method, call)
         except OverLimit as refusal:
             self._engine.counters.hit(refusal.bound)

@@ -104,12 +104,15 @@ class Queue:
         # Characters that may still be kept; none for a client that does not read.
         self._room = 0
 
+    def keep(self) -> None:
+        """What comes now may be kept: it is held up by a load, not by the client."""
+        self._room = KEPT
+
     def drop_shown(self) -> None:
-        """A load begins: its rows show the texts and tools, whatever comes now may be kept."""
+        """The rows are about to be shown, and with them the texts and tools."""
         for key, entry in list(self.entries.items()):
             if isinstance(entry, Text) or key.name == "tool":
                 del self.entries[key]
-        self._room = KEPT
 
     def skip(self, shown: Shown) -> None:
         """Leave out what a replay has shown."""
@@ -152,54 +155,62 @@ class Queue:
         self.entries[key] = update
 
     async def pay(self) -> int:
-        """Send all of it as the client takes it; the number of characters that were lost."""
+        """Send all of it as the client takes it; the number of characters that were lost.
+
+        Whatever is not sent when this is cancelled is owed as before.
+        """
         lost = 0
         while self.entries:
             await self._ways.relaxed()
             if not self.entries:
                 break  # closed meanwhile
-            key, entry = self.entries.popitem(last=False)
+            key, entry = next(iter(self.entries.items()))
+            if isinstance(entry, Text) and entry.kept is None:
+                lost += await self._pay_text(key)
+                continue
+            del self.entries[key]
             if isinstance(entry, Text):
-                lost += await self._pay_text(key, entry)
+                self._send_text(replace(entry.chunk, text=entry.kept or ""))
             else:
                 self._ways.send(self._session_id, entry)
         return lost
 
-    async def _pay_text(self, key: Key, owed: Text) -> int:
-        """Send what is owed of a part once it can be read; the number of characters left out."""
-        if owed.kept is not None:
-            self._send_text(replace(owed.chunk, text=owed.kept))
-            return 0
-        text, lost = await self._read(key, owed)
-        self._send_text(replace(owed.chunk, text=text, recovered=True))
-        return lost
+    async def _pay_text(self, key: Key) -> int:
+        """Send what is owed of a part once it can be read, what comes meanwhile included.
 
-    def _send_text(self, chunk: Chunk) -> None:
-        for update in updates.chunks(chunk, self._ways.limits):
-            self._ways.send(self._session_id, update)
-
-    async def _read(self, key: Key, owed: Text) -> tuple[str, int]:
-        """What is owed of a part, what came meanwhile included, and how much is missing."""
+        The number of characters that the server does not have.
+        """
         attempts = 0
         longest = 0
-        ambient = isinstance(owed.chunk.origin, OfRun)
-        end = owed.end
-        while True:
+        while isinstance(owed := self.entries.get(key), Text):
             full = await self._part(owed.chunk)
-            later = self.entries.pop(key, None)
-            if isinstance(later, Text):
-                end = later.end
-            if len(full) >= end:
-                return full[owed.start : end], 0
+            owed = self.entries.get(key)
+            if not isinstance(owed, Text):
+                break
+            if len(full) >= owed.end:
+                self._pay_read(key, owed, full[owed.start : owed.end])
+                return 0
+            ambient = isinstance(owed.chunk.origin, OfRun)
             no_more = len(full) <= longest
             attempts = attempts + 1 if no_more and (self.turn_is_over or ambient) else 0
             longest = max(longest, len(full))
             # Its turn is over and the server has no more of it: a server that was killed.
             if attempts >= (ATTEMPTS if self.turn_is_over else AMBIENT_ATTEMPTS):
-                missing = end - max(len(full), owed.start)
+                missing = owed.end - max(len(full), owed.start)
                 logger.warning("%d characters of %s cannot be read", missing, key.ident)
-                return full[owed.start :], missing
+                self._pay_read(key, owed, full[owed.start :])
+                return missing
             await self._ways.sleep(PAUSE)
+        # Dropped meanwhile: the client is gone.
+        return 0
+
+    def _pay_read(self, key: Key, owed: Text, text: str) -> None:
+        del self.entries[key]
+        self._send_text(replace(owed.chunk, text=text, recovered=True))
+
+    def _send_text(self, chunk: Chunk) -> None:
+        for update in updates.chunks(chunk, self._ways.limits):
+            self._ways.send(self._session_id, update)
 
     async def _part(self, chunk: Chunk) -> str:
         child = chunk.origin

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
 from adapter.acp.overlimit import OverLimit, over
 from adapter.engine.client import Attachment, Client
@@ -12,8 +12,19 @@ from adapter.engine.engine import FULL, Engine
 from adapter.engine.hub import Hub
 from adapter.engine.offers import Told
 from adapter.limits import Bound
-from contract.errors import Code, not_sent
+from contract.errors import AcpError, Code, not_sent
 from contract.reads import Session
+
+
+@dataclass(slots=True, eq=False)
+class Answers:
+    """Of one owner: openings that have no answer yet, and whether one of them was answered.
+
+    Until then its client does not know of the session.
+    """
+
+    awaited: int = 0
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,10 +32,16 @@ class Open:
     """One opening of a session. Each `session/load` or `session/resume` makes a new one.
 
     So work that belongs to an older opening is known by `OpenSessions.holds` and changes nothing.
+    Openings of one owner share its `answers`.
     """
 
     hub: Hub
     owner: int
+    answers: Answers = field(default_factory=Answers)
+
+    @property
+    def session_id(self) -> str:
+        return self.hub.session_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +53,16 @@ class Aside:
     owner: int
     told: Told | None
 
+    @property
+    def session_id(self) -> str:
+        return self.session.id
+
 
 class OpenSessions:
     """At most `limits.sessions_per_connection`; one more is refused, and the others stay.
 
-    One that is put aside counts as well: its client goes on to use it, and notices nothing.
+    One that is put aside counts as well: its client goes on to use it, and notices nothing. So does
+    one that is being closed or deleted, until it is let go of.
     """
 
     def __init__(self, engine: Engine, client: Client) -> None:
@@ -48,16 +70,19 @@ class OpenSessions:
         self._client = client
         self._open: dict[str, Open] = {}
         self._aside: dict[str, Aside] = {}
+        self._ending: dict[int, Open | Aside] = {}
 
     @contextmanager
-    def request(self, session_id: object) -> Iterator[None]:
+    def request(self, session_id: object, *, uses: bool = True) -> Iterator[None]:
         """Serve a request that names this session: one that was put aside is opened again.
 
-        AcpError -32053 if the engine has no room for it; it stays aside then.
+        Not for a request that `uses` nothing of it. AcpError -32053 if the engine has no room
+        for it; it stays aside then.
         """
         one = None
         if isinstance(session_id, str):
-            self._take_up(session_id)
+            if uses:
+                self._take_up(session_id)
             one = self._open.get(session_id)
         with self._engine.places.request(one.owner if one is not None else None):
             yield
@@ -66,15 +91,17 @@ class OpenSessions:
         return self._open.get(session_id) if isinstance(session_id, str) else None
 
     def of(self, session_id: str) -> Open:
-        """The session as it is open here. AcpError -32603 `not_open`."""
+        """The session as it is open here. AcpError -32603 `not_open`.
+
+        While it is being opened it is not: an opening that fails would leave its work to nobody.
+        """
         one = self._open.get(session_id)
         if one is None:
-            raise not_sent(
-                Code.INTERNAL,
-                "not_open",
-                "This session is not open on this connection; send session/resume first.",
-                retry_safe=True,
+            raise _not_open(
+                "This session is not open on this connection; send session/resume first."
             )
+        if not one.answers.given:
+            raise _not_open("This session is still being opened; wait for the answer of that.")
         return one
 
     def is_open(self, one: Open) -> bool:
@@ -91,7 +118,7 @@ class OpenSessions:
         if session_id in self._open or session_id in self._aside:
             return
         limit = self._engine.settings.limits.sessions_per_connection
-        if len(self._open) + len(self._aside) >= limit:
+        if len(self._open) + len(self._aside) + len(self._ending) >= limit:
             raise over(
                 Bound.SESSIONS_PER_CONNECTION,
                 f"This connection has {limit} sessions open; close one first.",
@@ -102,7 +129,7 @@ class OpenSessions:
     def check_prompts(self) -> None:
         """AcpError -32053 if one more prompt in flight is one too many, here or in the engine."""
         limits = self._engine.settings.limits
-        mine = sum(one.hub.core.busy(one.owner) for one in self._open.values())
+        mine = sum(one.hub.core.busy(one.owner) for one in self.all)
         if mine >= limits.prompts_per_connection:
             message = f"This connection has {mine} prompts in flight; wait for the end of one."
             raise _retry(Bound.PROMPTS_PER_CONNECTION, message)
@@ -110,14 +137,34 @@ class OpenSessions:
             message = f"{limits.prompts} prompts of all clients are in flight; try again later."
             raise _retry(Bound.PROMPTS, message)
 
-    def open(self, session: Session, directory: str, *, ambient: bool) -> Open:
-        """Attach this connection; a session that is open here keeps its owner and its turn."""
+    @asynccontextmanager
+    async def opening(
+        self, session: Session, directory: str, *, ambient: bool
+    ) -> AsyncIterator[Open]:
+        """Attach this connection; a session that is open here keeps its owner and its turn.
+
+        Inside, the opening is served; if that fails the session is as open as it was before.
+        """
+        one = self._attach(session, directory, ambient=ambient)
+        one.answers.awaited += 1
+        try:
+            yield one
+            one.answers.given = True
+        finally:
+            one.answers.awaited -= 1
+            if not one.answers.given and not one.answers.awaited and self.is_open(one):
+                await self.detach(self.take(session.id))
+
+    def _attach(self, session: Session, directory: str, *, ambient: bool) -> Open:
         self.check_room(session.id)
         known = self._open.get(session.id)
         hub = self._engine.hub(session, directory)
-        owner = known.owner if known is not None else self._engine.new_owner()
-        one = self._open[session.id] = Open(hub, owner)
-        hub.attach(Attachment(owner, self._client, ambient))
+        if known is not None:
+            one = Open(hub, known.owner, known.answers)
+        else:
+            one = Open(hub, self._engine.new_owner())
+        self._open[session.id] = one
+        hub.attach(Attachment(one.owner, self._client, ambient))
         self._keep(one)
         return one
 
@@ -155,31 +202,57 @@ class OpenSessions:
         except OverLimit as refusal:
             raise _retry(refusal.bound, refusal.message) from None
         del self._aside[session_id]
-        one = self._open[session_id] = Open(hub, aside.owner)
+        one = self._open[session_id] = Open(hub, aside.owner, Answers(given=True))
         hub.reattach(Attachment(aside.owner, self._client), aside.told, aside.session.title)
         self._keep(one)
 
-    async def give_up(self, one: Open) -> None:
-        """An opening failed: its client gets no answer by which it could know of the session."""
-        if self.holds(one):
-            await self.detach(self.take(one.hub.session_id))
+    def take(self, session_id: str) -> Open | Aside | None:
+        """The session, no longer open here; its hub still knows the attachment.
 
-    def take(self, session_id: str) -> Open | None:
-        """The session, no longer open here; its hub still knows the attachment."""
-        return self._open.pop(session_id, None)
+        `detach` lets go of it, `put_back` makes it open again.
+        """
+        one = self._open.pop(session_id, None) or self._aside.pop(session_id, None)
+        if one is not None:
+            self._ending[one.owner] = one
+        return one
 
-    async def detach(self, one: Open | None) -> None:
-        """Let go of a session that was taken out of the table."""
+    async def stop(self, one: Open | Aside | None) -> None:
+        """Cancel the connection's own turn in a session that was taken, and wait for its end."""
+        if isinstance(one, Open):
+            one.hub.cancel(one.owner)
+            await one.hub.settled(one.owner)
+
+    async def put_back(self, one: Open | Aside | None) -> None:
+        """What was taken could not be ended; one that was opened meanwhile stands in its place."""
         if one is None:
             return
+        if one.session_id in self.ids:
+            await self.detach(one)
+            return
+        del self._ending[one.owner]
+        if isinstance(one, Open):
+            self._open[one.session_id] = one
+        else:
+            self._aside[one.session_id] = one
+
+    async def detach(self, one: Open | Aside | None) -> None:
+        """Let go of a session that was taken."""
+        if one is None:
+            return
+        del self._ending[one.owner]
         self._engine.places.discard(one.owner)
-        self._engine.mcp.release(one.hub.session_id, one.owner)
-        if one.hub.detach(one.owner):
+        self._engine.mcp.release(one.session_id, one.owner)
+        if isinstance(one, Open) and one.hub.detach(one.owner):
             await self._engine.release(one.hub)
 
-    def all(self) -> dict[str, Open]:
-        """As it stands now: requests that are still served may open and close meanwhile."""
-        return dict(self._open)
+    @property
+    def all(self) -> tuple[Open, ...]:
+        """As it stands now: requests that are still served may open and close meanwhile.
+
+        What is being closed or deleted is among them.
+        """
+        ending = (one for one in self._ending.values() if isinstance(one, Open))
+        return (*self._open.values(), *ending)
 
     @property
     def ids(self) -> frozenset[str]:
@@ -188,11 +261,14 @@ class OpenSessions:
 
     def leave(self) -> None:
         """The client is gone: nothing is kept for it any more."""
-        for session_id, aside in self._aside.items():
-            self._engine.mcp.release(session_id, aside.owner)
-        for one in self._open.values():
+        for one in (*self._open.values(), *self._aside.values(), *self._ending.values()):
             self._engine.places.discard(one.owner)
+            self._engine.mcp.release(one.session_id, one.owner)
         self._aside.clear()
+
+
+def _not_open(message: str) -> AcpError:
+    return not_sent(Code.INTERNAL, "not_open", message, retry_safe=True)
 
 
 def _retry(bound: Bound, message: str) -> OverLimit:

@@ -27,9 +27,14 @@ def absolute(cwd: str) -> str:
     return posixpath.normpath(cwd)
 
 
+def home_of(session: Session, directory: str) -> str:
+    """The directory that the session lives in: `directory` if the server does not say."""
+    return session.location.directory if session.location else directory
+
+
 def check_home(session: Session, directory: str) -> str:
     """The directory that the session lives in. AcpError -32052 if it is another one."""
-    home = session.location.directory if session.location else directory
+    home = home_of(session, directory)
     if not same(home, directory):
         raise AcpError(
             Code.OTHER_DIRECTORY,

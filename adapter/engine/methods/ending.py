@@ -17,14 +17,14 @@ class Ending:
     async def close(self, call: Call) -> Json:
         """Stops the connection's own turn and nobody else's (design.md)."""
         params = acp.read_params(acp.OfSession, call.params)
-        one = self._desk.sessions.take(params.session_id)
+        sessions = self._desk.sessions
+        one = sessions.take(params.session_id)
         if one is None:
             return {}
         # What is closed already cannot be kept open by a cancelled request.
         call.on_cancel = lambda: None
-        one.hub.cancel(one.owner)
-        await one.hub.settled(one.owner)
-        await self._desk.sessions.detach(one)
+        await sessions.stop(one)
+        await sessions.detach(one)
         await self._desk.engine.mcp.settled(params.session_id)
         return {}
 
@@ -44,12 +44,19 @@ class Ending:
             await self._check_childless(session_id)
         # From here on it cannot be taken back.
         call.on_cancel = lambda: None
-        one = sessions.get(session_id)
-        if one is not None:
-            one.hub.cancel(one.owner)
-            await one.hub.settled(one.owner)
-        await server.sessions.delete(session_id)
-        await sessions.detach(sessions.take(session_id))
+        # Nothing new begins in it, and nothing that was begun is left without an answer.
+        one = sessions.take(session_id)
+        try:
+            await sessions.stop(one)
+            await server.sessions.delete(session_id)
+        except BaseException:
+            await sessions.put_back(one)
+            raise
+        await sessions.detach(one)
+        # What this connection opened anew meanwhile.
+        anew = sessions.take(session_id)
+        await sessions.stop(anew)
+        await sessions.detach(anew)
         await self._desk.engine.mcp.settled(session_id)
         return {}
 

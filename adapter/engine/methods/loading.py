@@ -42,26 +42,30 @@ class Loading:
         a session that was not open before is not open then.
         """
         params, session, home = await self.opening.existing(call)
-        known = self.desk.sessions.get(session.id) is not None
-        one = self.opening.open(session, home, call)
-        hold = await self.backlog.hold(session.id)
         replay = Replay(home, self.desk.client.can, self.desk.engine.settings.limits)
+        async with self.opening.opened(session, home, call) as one:
+            past = one.hub.past.read()
+            hold = self.backlog.hold(session.id)
 
-        def release() -> None:
-            self.backlog.release(session.id, hold, Shown(replay.texts, replay.tools))
+            def release() -> None:
+                self.backlog.release(session.id, hold, Shown(replay.texts, replay.tools))
 
-        told = False
-        past = one.hub.past.read()
-        try:
-            await one.hub.whole()
-            await self._replay(one, replay)
-            result = await self.opening.answer(one, params, call, known=True)
-            told = True
-        finally:
-            if not told:
-                release()
-                if not known:
-                    await self.desk.sessions.give_up(one)
+            told = False
+            try:
+                await one.hub.whole()
+                await self._replay(one, replay)
+                result = await self.opening.answer(one, params, call)
+                told = True
+            finally:
+                if not told:
+                    release()
+            self._follow_up(call, release)
+            self.opening.tell_past(one, past, call, seen=True)
+            return result
+
+    @staticmethod
+    def _follow_up(call: Call, release: Callable[[], None]) -> None:
+        """What was held back is behind the answer, and before all else that follows it."""
         follow_up = call.after
 
         def after() -> None:
@@ -70,12 +74,11 @@ class Loading:
                 follow_up()
 
         call.after = after
-        self.opening.tell_past(one, past, call, seen=True)
-        return result
 
     async def _replay(self, one: Open, replay: Replay) -> None:
         """Show every row. A turn of ours that runs is told what its client has of it now."""
         hub, server = one.hub, self.desk.engine.server
+        self.backlog.drop_shown(hub.session_id)
         hub.step(v.Reloading(one.owner))
         replay.active = hub.session_id in await server.active()
         history = server.history(hub.session_id, self.desk.engine.settings.replay_messages)

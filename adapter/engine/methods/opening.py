@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 
 from adapter.acp.meta import ours, path
 from adapter.acp.transport import Call
 from adapter.core import values as v
 from adapter.engine.mcp import NotAdded, not_added
 from adapter.engine.methods.desk import Desk, Json
-from adapter.engine.methods.directories import check_home, directory_of
+from adapter.engine.methods.directories import check_home, directory_of, home_of
 from adapter.engine.past import Reading
 from adapter.engine.sessions import Open
 from adapter.upstream.errors import Refused, UpstreamError
@@ -33,18 +34,17 @@ class Opening:
         engine.mcp.wanted(params.mcp_servers)
         await engine.check_contract()
         session = await engine.server.create_session(directory)
-        one = self.open(session, directory, call)
-        return {"sessionId": session.id, **await self.answer(one, params, call, known=False)}
+        async with self.opened(session, home_of(session, directory), call) as one:
+            return {"sessionId": session.id, **await self.answer(one, params, call)}
 
     async def resume(self, call: Call) -> Json:
         """One notice follows: what became of the session's last prompt of ours."""
         params, session, home = await self.existing(call)
-        known = self._desk.sessions.get(session.id) is not None
-        one = self.open(session, home, call)
-        past = one.hub.past.read()
-        result = await self.answer(one, params, call, known=known)
-        self.tell_past(one, past, call)
-        return result
+        async with self.opened(session, home, call) as one:
+            past = one.hub.past.read()
+            result = await self.answer(one, params, call)
+            self.tell_past(one, past, call)
+            return result
 
     async def fork(self, call: Call) -> Json:
         """A copy of a session, open as a new one; of its rows before `_meta….before` if given."""
@@ -55,8 +55,8 @@ class Opening:
             session = await self._desk.engine.server.sessions.fork(source.id, before)
         except Refused as error:
             raise _unforked(error) from error
-        one = self.open(session, home, call)
-        return {"sessionId": session.id, **await self.answer(one, params, call, known=False)}
+        async with self.opened(session, home_of(session, home), call) as one:
+            return {"sessionId": session.id, **await self.answer(one, params, call)}
 
     async def existing(self, call: Call) -> tuple[acp.ResumeSession, Session, str]:
         """The parameters of an opening, its session at the server, and where that lives.
@@ -90,25 +90,15 @@ class Opening:
 
         call.after = after
 
-    def open(self, session: Session, directory: str, call: Call) -> Open:
-        """Attach the connection, as the parameters want it."""
+    def opened(self, session: Session, home: str, call: Call) -> AbstractAsyncContextManager[Open]:
+        """Attach the connection, as the parameters want it (`OpenSessions.opening`)."""
         ambient = ours(call.params).get("ambient") is True
-        home = session.location.directory if session.location else directory
-        return self._desk.sessions.open(session, home, ambient=ambient)
+        return self._desk.sessions.opening(session, home, ambient=ambient)
 
-    async def answer(self, one: Open, params: acp.NewSession, call: Call, *, known: bool) -> Json:
-        """The choices; what else the client should know follows the answer.
-
-        An opening that fails leaves the session open if it was open before (`known`).
-        """
-        told = known
-        try:
-            choices = await one.hub.choices.read()
-            failures = await self._register(one, params)
-            told = True
-        finally:
-            if not told:
-                await self._desk.sessions.give_up(one)
+    async def answer(self, one: Open, params: acp.NewSession, call: Call) -> Json:
+        """The choices; what else the client should know follows the answer."""
+        choices = await one.hub.choices.read()
+        failures = await self._register(one, params)
         call.after = lambda: self._follow_up(one, params, failures)
         return one.hub.choices.told(one.owner, choices)
 

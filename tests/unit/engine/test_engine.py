@@ -17,7 +17,6 @@ from adapter.engine.client import Attachment
 from adapter.engine.engine import Engine
 from adapter.upstream.errors import Unreachable
 from contract.errors import AcpError, Code
-from contract.errors import Code
 from contract.reads import Session
 from contract.routes import ROUTES
 from stubs.server import Cut

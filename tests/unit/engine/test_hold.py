@@ -22,9 +22,28 @@ def reading() -> Client:
     return client
 
 
+class Lingering(Client):
+    """Its first fetch never ends, and takes a while to be cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetching, self.leaving, self.may_leave = (asyncio.Event() for _ in range(3))
+
+    async def _fetch(self, session_id: str, message_id: str) -> object:
+        if self.fetching.is_set():
+            return await super()._fetch(session_id, message_id)
+        self.fetching.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.leaving.set()
+            await self.may_leave.wait()
+        return None
+
+
 async def test_what_is_held_follows_in_order_and_needs_no_reading() -> None:
     client = reading()
-    hold = await client.backlog.hold(SESSION)
+    hold = client.backlog.hold(SESSION)
     client.backlog.owe_text(SESSION, chunk("one ", 0))
     client.backlog.owe(SESSION, tool("in_progress"))
     client.backlog.owe_text(SESSION, chunk("two", 4))
@@ -42,7 +61,7 @@ async def test_more_than_is_kept_is_read_from_the_server() -> None:
     client = reading()
     text = "x" * (KEPT + 1)
     client.texts["msg_a"] = [text]
-    hold = await client.backlog.hold(SESSION)
+    hold = client.backlog.hold(SESSION)
     client.backlog.owe_text(SESSION, chunk(text, 0))
     client.backlog.release(SESSION, hold, NOTHING)
     await client.backlog.drained(SESSION)
@@ -51,7 +70,7 @@ async def test_more_than_is_kept_is_read_from_the_server() -> None:
 
 async def test_what_the_replay_showed_is_left_out() -> None:
     client = reading()
-    hold = await client.backlog.hold(SESSION)
+    hold = client.backlog.hold(SESSION)
     client.backlog.owe_text(SESSION, chunk("shown", 0))
     client.backlog.owe_text(SESSION, chunk("half new", 0, "msg_b"))
     client.backlog.owe(SESSION, tool("in_progress", "over"))
@@ -75,7 +94,8 @@ async def test_what_was_owed_before_comes_with_the_load() -> None:
     client.backlog.owe_text(SESSION, chunk("before", 0))
     client.backlog.owe(SESSION, tool("completed"))
     client.backlog.owe(SESSION, {"sessionUpdate": "notice", "title": "kept"})
-    hold = await client.backlog.hold(SESSION)
+    hold = client.backlog.hold(SESSION)
+    client.backlog.drop_shown(SESSION)
     client.room.set()
     client.backlog.release(SESSION, hold, NOTHING)
     await client.backlog.drained(SESSION)
@@ -84,8 +104,8 @@ async def test_what_was_owed_before_comes_with_the_load() -> None:
 
 async def test_only_the_last_of_two_loads_lets_go() -> None:
     client = reading()
-    first = await client.backlog.hold(SESSION)
-    second = await client.backlog.hold(SESSION)
+    first = client.backlog.hold(SESSION)
+    second = client.backlog.hold(SESSION)
     client.backlog.owe(SESSION, tool("pending"))
     client.backlog.release(SESSION, first, NOTHING)
     drained = asyncio.create_task(client.backlog.drained(SESSION))
@@ -98,10 +118,45 @@ async def test_only_the_last_of_two_loads_lets_go() -> None:
 
 async def test_a_client_that_leaves_is_waited_for_by_nobody() -> None:
     client = reading()
-    await client.backlog.hold(SESSION)
+    client.backlog.hold(SESSION)
     client.backlog.owe(SESSION, tool("pending"))
     drained = asyncio.create_task(client.backlog.drained(SESSION))
     await asyncio.sleep(0)
     await client.backlog.aclose()
     await drained
     assert client.sent == []
+
+
+async def test_a_load_that_is_given_up_before_it_shows_anything_takes_nothing_away() -> None:
+    """Also while the drain that the hold stopped is still on its way out."""
+    client = Lingering()
+    client.room.set()
+    client.texts["msg_a"] = ["before"]
+    client.backlog.owe_text(SESSION, chunk("before", 0))
+    client.backlog.owe(SESSION, tool("completed"))
+    await client.fetching.wait()
+    hold = client.backlog.hold(SESSION)
+    await client.leaving.wait()
+    client.backlog.release(SESSION, hold, NOTHING)
+    client.may_leave.set()
+    async with asyncio.timeout(5):
+        await client.backlog.drained(SESSION)
+    assert client.texts_sent() == ["before"]
+    assert client.sent[1:] == [tool("completed")]
+    assert not client.backlog.busy(SESSION)
+
+
+async def test_an_answer_waits_for_what_a_hold_kept_back_of_its_turn() -> None:
+    client = Client()
+    client.backlog.owe(SESSION, tool("pending"))
+    drained = asyncio.create_task(client.backlog.drained(SESSION))
+    await asyncio.sleep(0)
+    hold = client.backlog.hold(SESSION)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not drained.done()
+    client.room.set()
+    client.backlog.release(SESSION, hold, NOTHING)
+    async with asyncio.timeout(5):
+        await drained
+    assert client.sent == [tool("pending")]

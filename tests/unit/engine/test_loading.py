@@ -191,3 +191,19 @@ async def test_two_loads_at_once_show_the_conversation_once_each(scene: Stage) -
         return bool(front.updates(session, "available_commands_update"))
 
     await until("what was held back", told)
+
+
+async def test_a_load_that_is_cancelled_holds_nothing_back(scene: Stage) -> None:
+    front = await scene.front()
+    session = await front.new(scene.root)
+    await front.answer(front.prompt(session, "@@text 1@@"))
+    scene.stub.faults.add(Rule("delay", "/message", times=1, seconds=30.0))
+    loading = front.send("session/load", sessionId=session, cwd=str(scene.root), mcpServers=[])
+    await scene.until_asked("GET", "/message")
+    front.notify("$/cancel_request", requestId=loading)
+    with pytest.raises(AnswerError) as caught:
+        await front.answer(loading)
+    assert caught.value.code == Code.REQUEST_CANCELLED
+    async with asyncio.timeout(10):
+        await front.answer(front.prompt(session, "@@text 2@@"))
+    assert front.text(session).endswith(words(2))
