@@ -35,6 +35,8 @@ from contract.shapes import GLOBAL, Form, PermissionAsk
 
 # A page of sessions when children are read; the server's own default is 50.
 _CHILD_PAGE: Final = 50
+# Seconds for a list that a session can be opened without.
+_OPTIONAL: Final = 3.0
 # Pages that one call reads; reached before the bound of rows only where pages had to be small.
 _PAGES: Final = 128
 
@@ -304,11 +306,15 @@ class Server:
         return None if model is None else shaped(Model, model)
 
     async def commands(self, directory: str) -> tuple[Command, ...]:
-        answer = await self._http.call(routes.COMMANDS, query=_location(directory))
+        answer = await self._http.call(
+            routes.COMMANDS, query=_location(directory), deadline=_OPTIONAL
+        )
         return tuple(shaped(Command, raw) for raw in objects(data(answer)))
 
     async def skills(self, directory: str) -> tuple[Skill, ...]:
-        answer = await self._http.call(routes.SKILLS, query=_location(directory))
+        answer = await self._http.call(
+            routes.SKILLS, query=_location(directory), deadline=_OPTIONAL
+        )
         return tuple(shaped(Skill, raw) for raw in objects(data(answer)))
 
 

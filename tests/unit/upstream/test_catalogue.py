@@ -49,7 +49,7 @@ class Booting:
         mock.get(f"{API}/model").mock(side_effect=self._models)
         mock.get(f"{API}/model/default").respond(json={"data": MODEL})
         mock.get(f"{API}/command").respond(json={"data": [COMMAND]})
-        mock.get(f"{API}/skill").respond(status_code=500)
+        mock.get(f"{API}/skill").respond(status_code=404)
 
     def _agents(self, request: httpx.Request) -> httpx.Response:
         return _list([AGENT] if self.reads >= self.empty // 2 else [])
