@@ -279,6 +279,7 @@ class Steps:
         asked = Call(
             step.session,
             answer.id,
+            str(step.header.model["id"]),
             call.id,
             call.tool.name,
             call.tool.input,

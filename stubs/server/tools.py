@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from stubs.server import shell, workspace
+from stubs.server import patching, shell, workspace
 from stubs.server.background import Background, MovedError
 from stubs.server.forms import FormCancelledError, Forms
 from stubs.server.journal import Journal
@@ -65,10 +65,14 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: where it came from and how it reports progress (metadata)."""
+    """One call: where it came from and how it reports progress (metadata).
+
+    `model` is the id of the model that calls.
+    """
 
     session: Session
     message_id: str
+    model: str
     id: str
     name: str
     input: Json
@@ -110,6 +114,8 @@ async def run(shop: Shop, call: Call) -> Result:
             f'No tool named "{call.name}" is currently available. '
             "Please use a tool from the available tool list."
         )
+    if patching.is_withheld(call.name, call.model):
+        raise ToolError(f"Tool is not available for this request: {call.name}")
     missing = [key for key in entry.required if key not in call.input]
     if missing:
         lines = "\n".join(f"- {key}: Missing key" for key in missing)
@@ -269,6 +275,23 @@ async def _change(shop: Shop, call: Call, path: str, before: str | None, after: 
     return change
 
 
+async def _patch(shop: Shop, call: Call) -> Result:
+    try:
+        patch = patching.read(call.directory, call.text("patchText"))
+    except patching.PatchError as error:
+        raise ToolError(f"patch verification failed: {error}") from error
+    paths = list(patch.files)
+    try:
+        await shop.permissions.check(call.wants("edit", paths, ["*"], patch.metadata), call.rules)
+        for path, content in patch.files.items():
+            shop.workspaces.write(call.directory, path, content)
+    except (RefusedError, OSError) as error:
+        raise ToolError(f"Unable to patch {', '.join(paths)}") from error
+    lines = "".join(f"\nA {path}" for path in paths)
+    metadata = {"files": patch.changes, "truncated": False}
+    return Result((f"Success. Updated the following files:{lines}",), metadata)
+
+
 async def _glob(_: Shop, call: Call) -> Result:
     found = workspace.find(call.directory, call.text("pattern"))
     return Result(("\n".join(found) or "No files found",), {"truncated": False})
@@ -338,6 +361,7 @@ TOOLS: Final[dict[str, Entry]] = {
     "read": Entry(_read, "read", ("path",)),
     "write": Entry(_write, "edit", ("path", "content")),
     "edit": Entry(_edit, "edit", ("path", "oldString", "newString")),
+    "patch": Entry(_patch, "edit", ("patchText",)),
     "glob": Entry(_glob, "glob", ("pattern",)),
     "grep": Entry(_grep, "grep", ("pattern",)),
     "question": Entry(_question, "question", ("questions",)),

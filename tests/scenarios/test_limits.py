@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stubs.client import AcpClientError
+from stubs.proxy import Rule
 from stubs.waiting import until
 from tests.scenarios.raw import raw_agent
 from tests.scenarios.stage import (
+    ASKS,
     TEXT,
     Stage,
     agent_argv,
@@ -23,6 +28,7 @@ from tests.scenarios.stage import (
     statuses,
     words,
 )
+from tests.scenarios.test_content import PIXEL
 from tests.support.checked import CheckedClient
 
 
@@ -170,6 +176,157 @@ async def test_a_long_turn_that_is_forgotten_in_part_survives_a_gap(
     assert shown.text() == "".join(words(n) for n in range(1, 9)) + words(30)
     assert statuses(shown) == ["completed"] * 8
     assert notices(shown) == []
+
+
+async def taken(call: Callable[[], Awaitable[Any]]) -> Any:
+    """The answer of a request that is refused for a moment at most: an opening and a turn have
+    a little to do behind their answers."""
+
+    async def answer() -> list[Any] | None:
+        try:
+            return [await call()]
+        except AcpClientError as error:
+            assert error.code == -32053
+            return None
+
+    return (await until("it is taken", answer))[0]
+
+
+async def test_a_full_engine_makes_room_by_what_is_idle_and_refuses_beside_a_turn(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, sessions=1)
+    project = stage.project()
+    first = await agent.new_session(project)
+    second = await taken(lambda: agent.new_session(project))
+    async with prompting(agent, second, "@@text 20 50@@") as prompt:
+        await saw_text(agent, second, "w1 ")
+        for refused in (agent.new_session(project), agent.prompt(first, "@@text 1@@")):
+            async with fails(-32053):
+                await refused
+        assert (await prompt)["stopReason"] == "end_turn"
+    await taken(lambda: agent.prompt(first, "@@text 2@@"))
+    assert (agent.transcript(first).text(), agent.transcript(second).text()) == (
+        words(2),
+        words(20),
+    )
+    front = await stage.front_end()
+    assert len(await front.get("session", directory=str(project))) == 2
+
+
+async def test_prompts_of_all_clients_have_a_limit_of_their_own(stage: Stage, file: Path) -> None:
+    agent = await limited(stage, file, prompts=1)
+    first, second = [await agent.new_session(stage.project()) for _ in range(2)]
+    async with prompting(agent, first, "@@text 20 50@@") as prompt:
+        await saw_text(agent, first, "w1 ")
+        async with fails(-32053) as error:
+            await agent.prompt(second, "@@text 1@@")
+        assert error().data["retrySafe"] is True
+        await prompt
+    await agent.prompt(second, "@@text 1@@")
+    assert b"the limit prompts was hit" in agent.stderr
+
+
+async def test_attachments_over_the_limit_are_refused_and_nothing_is_sent(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, attachment_bytes=80)
+    session = await agent.new_session(stage.project())
+    picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    text = {"type": "text", "text": "@@text 1@@"}
+    async with fails(-32053) as error:
+        await agent.prompt(session, [text, picture, picture])
+    assert error().data["code"] == "too_large"
+    await agent.prompt(session, [text, picture])
+    (row,) = await (await stage.front_end()).rows(session, "user")
+    assert len(row["files"]) == 1
+
+
+@pytest.mark.parametrize("method", ["new", "resume", "load"])
+async def test_an_opening_that_takes_too_long_fails_and_works_later(
+    stage: Stage, file: Path, method: str
+) -> None:
+    proxy = await stage.proxy()
+    project = stage.project()
+    session = await (await stage.agent()).new_session(project)
+    agent = await limited(stage, file, url=proxy.url, setup_seconds=1)
+    calls: dict[str, Callable[[], Awaitable[Any]]] = {
+        "new": lambda: agent.new_session(project),
+        "resume": lambda: agent.resume(session, project),
+        "load": lambda: agent.load(session, project),
+    }
+    slow = proxy.add(Rule("/api/session", delay=30.0, times=None))
+    async with fails(-32603) as error:
+        await calls[method]()
+    assert "within 1 s" in error().message
+    proxy.rules.remove(slow)
+    opened = await calls[method]()
+    await agent.prompt(opened if method == "new" else session, "@@text 1@@")
+    assert b"the limit setup_seconds was hit" in agent.stderr
+
+
+def with_patches(project: Path) -> Path:
+    """The project with a model that is given the tool `patch`, which touches several files."""
+    path = project / "opencode.json"
+    given = json.loads(path.read_text("utf-8"))
+    models = given["provider"]["fake"]["models"]
+    models["gpt-5"] = models["fake-1"]
+    path.write_text(json.dumps(given | {"model": "fake/gpt-5"}), "utf-8")
+    return project
+
+
+async def test_places_over_the_limit_are_left_out(stage: Stage, file: Path) -> None:
+    agent = await limited(stage, file, tool_locations=2)
+    project = with_patches(stage.project())
+    session = await agent.new_session(project)
+    added = "".join(f"*** Add File: {name}\n+x\n" for name in "abc")
+    given = json.dumps({"patchText": f"*** Begin Patch\n{added}*** End Patch"})
+    await agent.prompt(session, f"@@tool patch {given} || text 1@@")
+    (tool,) = agent.transcript(session).tools.values()
+    assert tool["status"] == "completed"
+    assert [place["path"] for place in tool["locations"]] == [str(project / n) for n in "ab"]
+    assert all((project / name).exists() for name in "abc")
+    assert b"the limit tool_locations was hit" in agent.stderr
+
+
+async def test_titles_and_sentences_are_cut(stage: Stage, file: Path) -> None:
+    agent = await limited(stage, file, line_chars=20)
+    session = await agent.new_session(stage.project())
+    command = "echo one two three four five"
+    async with fails(-32056) as error:
+        await agent.prompt(session, f"@@{shell(command)} || error 400@@")
+    assert error().message.startswith("The turn failed afte… [")
+    (tool,) = agent.transcript(session).tools.values()
+    assert tool["rawInput"]["command"] == command
+    assert len(tool["title"]) == 20
+    assert command.startswith(tool["title"].rstrip("…"))
+
+
+async def test_asks_that_are_open_at_once_over_the_limit_are_declined(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, open_asks=1)
+    session = await agent.new_session(stage.project(ASKS))
+    calls = " && ".join(shell(f"echo {word}") for word in ("one", "two"))
+    result = await agent.prompt(session, f"@@{calls} || text 2@@")
+    shown = agent.transcript(session)
+    assert (result["stopReason"], len(shown.asks)) == ("end_turn", 1)
+    assert sorted(statuses(shown)) == ["completed", "failed"]
+    assert shown.text() == words(2)
+    assert b"the limit open_asks was hit" in agent.stderr
+
+
+async def test_asks_of_a_turn_over_the_limit_are_declined_and_the_next_turn_asks_again(
+    stage: Stage, file: Path
+) -> None:
+    agent = await limited(stage, file, turn_asks=1)
+    session = await agent.new_session(stage.project(ASKS))
+    await agent.prompt(session, f"@@{shell('echo 1')} || {shell('echo 2')} || text 2@@")
+    shown = agent.transcript(session)
+    assert (statuses(shown), shown.text()) == (["completed", "failed"], words(2))
+    await agent.prompt(session, f"@@{shell('echo 3')} || text 1@@")
+    assert (statuses(shown)[2:], len(shown.asks)) == (["completed"], 2)
+    assert b"the limit turn_asks was hit" in agent.stderr
 
 
 @pytest.mark.parametrize("named", ["flag", "environment"])
