@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -87,10 +87,11 @@ def key_of(update: Json, serial: int) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a replay showed: characters of each part, and tools, True for one that is over."""
+    """What a replay showed: characters of each part, tools (True for one that is over), prompts."""
 
     texts: Mapping[Part, int]
     tools: Mapping[str, bool]
+    prompts: Collection[str] = ()
 
 
 class Queue:
@@ -111,7 +112,7 @@ class Queue:
     def drop_shown(self) -> None:
         """The rows are about to be shown, and with them the texts and tools."""
         for key, entry in list(self.entries.items()):
-            if isinstance(entry, Text) or key.name == "tool":
+            if isinstance(entry, Text) or key.name in ("tool", "prompt"):
                 del self.entries[key]
 
     def skip(self, shown: Shown) -> None:
@@ -125,6 +126,8 @@ class Queue:
             elif key.name == "tool" and key.ident in shown.tools:
                 is_over = shown.tools[key.ident]
                 left = None if is_over else {**entry, "sessionUpdate": "tool_call_update"}
+            elif key.name == "prompt" and entry.get("messageId") in shown.prompts:
+                left = None
             else:
                 continue
             if left is None:

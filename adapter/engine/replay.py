@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from adapter.acp import updates
+from adapter.acp import toolcalls, updates
 from adapter.acp.bounded import cut
 from adapter.acp.capabilities import Capabilities
 from adapter.core.offsets import Kind, Part
 from adapter.core.parts import tool_of
 from adapter.core.reconcile import is_retried
 from adapter.core.values import Chunk, Compaction, Notice, Tool, ToolStatus
+from adapter.engine.owed import Shown
 from adapter.limits import DEFAULTS, Limits
 from contract.reads import (
     AnyRow,
@@ -59,6 +60,12 @@ class Replay:
         """Characters that were shown of each part."""
         self.tools: dict[str, bool] = {}
         """Tool calls that were shown, by their ACP id; True for one that is over."""
+        self.prompts: set[str] = set()
+        """Prompts that were shown."""
+
+    def shown(self) -> Shown:
+        """What the client has of it."""
+        return Shown(self.texts, self.tools, self.prompts)
 
     def notice(self, kind: str, title: str, **data: object) -> Json:
         """A notice about the replay itself."""
@@ -75,6 +82,7 @@ class Replay:
         match row:
             case UserRow():
                 self._failed = None
+                self.prompts.add(row.id)
                 yield from _user(row, self._limits)
             case AssistantRow():
                 yield from self._assistant(row)
@@ -99,7 +107,7 @@ class Replay:
                     chunk = Chunk(OWNER, row.id, part.type, part.text, retry_of)
                     yield from updates.chunks(chunk, self._limits)
                 case ToolPart():
-                    yield self._tool(replace(tool_of(OWNER, row.id, part), first=True))
+                    yield self._tool(tool_of(OWNER, row.id, part))
                 case _:
                     pass
         if row.error is not None and row.error.type != "aborted":
@@ -108,7 +116,9 @@ class Replay:
     def _tool(self, tool: Tool) -> Json:
         if tool.status in OPEN and not self.active:
             tool = replace(tool, status=ToolStatus.FAILED, error=UNFINISHED)
-        update = updates.tool(tool, self._directory, self._limits)
+        # The server keeps what a model made: it may name two calls of one answer alike.
+        seen = toolcalls.call_id(tool.message_id, tool.call_id) in self.tools
+        update = updates.tool(replace(tool, first=not seen), self._directory, self._limits)
         self.tools[str(update["toolCallId"])] = update["status"] in OVER
         return update
 
@@ -142,7 +152,6 @@ def _shell(row: ShellRow) -> Tool:
         "shell",
         "shell",
         status,
-        first=True,
         input={"command": row.command},
         content=(ToolContent(type="text", text=row.output.output),) if row.output.output else (),
         metadata=None if row.exit is None else {"exit": row.exit},

@@ -130,10 +130,10 @@ async def test_a_turn_that_was_stopped_is_shown_so(stage: Stage) -> None:
     assert tool["status"] == "failed"
 
 
-async def imported(front: FrontEnd, directory: Path, turns: int) -> str:
+async def imported(front: FrontEnd, directory: Path, turns: int, **more: int) -> str:
     """A session with so many turns of one prompt and one answer each."""
     session = f"ses_{uuid.uuid4().hex}"
-    body = long_session(session, str(directory), turns)
+    body = long_session(session, str(directory), turns, **more)
     await front.post("experimental/session/import", body)
     return session
 
@@ -149,6 +149,16 @@ async def test_the_newest_thousand_messages_come_in_order(stage: Stage, turns: i
     assert agent.transcript(session).text() == expected
     notices = [mark["notice"] for mark in marks(agent, session) if "notice" in mark]
     assert notices == (["replay_cut"] if turns > shown else [])
+
+
+async def test_more_than_a_client_can_be_owed_is_sent_as_it_reads(stage: Stage) -> None:
+    """Two loads at once, of pages that are together larger than all that may be queued."""
+    project, front, agent = stage.project(), await stage.front_end(), await stage.agent()
+    sessions = [await imported(front, project, 90, tools=2, size=50_000) for _ in range(2)]
+    await asyncio.gather(*(agent.load(session, project) for session in sessions))
+    for session in sessions:
+        assert agent.transcript(session).text() == "".join(map(answer_text, range(90)))
+        assert len(agent.transcript(session).tools) == 180
 
 
 async def test_a_session_that_cannot_be_loaded_is_an_error(stage: Stage) -> None:

@@ -7,33 +7,41 @@ the client takes it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from adapter.acp import updates
 from adapter.acp.transport import Call
 from adapter.core import values as v
+from adapter.core.ownrows import OwnRows
 from adapter.engine.backlog import Backlog
 from adapter.engine.methods.desk import Desk, Json
 from adapter.engine.methods.opening import Opening
-from adapter.engine.owed import Shown
 from adapter.engine.replay import Replay
 from adapter.engine.sessions import Open
 from contract.errors import AcpError, Code
 from contract.reads import AnyRow, AssistantRow
 
-CUT = "replay_cut"
+CUT: Final = "replay_cut"
+# Loads of one connection that read at once; further ones wait for their turn.
+LOADS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """`send` queues an update past the backlog, `relaxed` waits for a client that reads slowly."""
+    """`send` queues an update past the backlog, `relaxed` waits for a client that reads slowly.
+
+    `room` bounds the loads of the connection that read at once, each with a page in memory.
+    """
 
     desk: Desk
     opening: Opening
     backlog: Backlog
     send: Callable[[str, Json], None]
     relaxed: Callable[[], Awaitable[None]]
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADS))
 
     async def load(self, call: Call) -> Json:
         """All updates of the replay precede the answer, whatever happened meanwhile follows it.
@@ -48,12 +56,13 @@ class Loading:
             hold = self.backlog.hold(session.id)
 
             def release() -> None:
-                self.backlog.release(session.id, hold, Shown(replay.texts, replay.tools))
+                self.backlog.release(session.id, hold, replay.shown())
 
             told = False
             try:
                 await one.hub.whole()
-                await self._replay(one, replay)
+                async with self.room:
+                    await self._replay(one, replay)
                 result = await self.opening.answer(one, params, call)
                 told = True
             finally:
@@ -82,8 +91,7 @@ class Loading:
         hub.step(v.Reloading(one.owner))
         replay.active = hub.session_id in await server.active()
         history = server.history(hub.session_id, self.desk.engine.settings.replay_messages)
-        turn = hub.core.turn_of(one.owner)
-        own: list[AnyRow] = []
+        own = OwnRows()
         last: AnyRow | None = None
         first = True
         async for page in history.pages():
@@ -93,14 +101,17 @@ class Loading:
             first = False
             for row in page:
                 last = row
-                if turn is not None and (own or row.id == turn.id):
-                    own.append(row)
                 for update in replay.updates(row):
+                    # A row may be larger than the outbox, and other loads write into it, too.
+                    await self.relaxed()
+                    self._check(one)
                     self.desk.engine.counters.hit_all(updates.omitted(update))
                     self.send(hub.session_id, update)
-            await self.relaxed()
-            self._check(one)
-        hub.step(v.Replayed(one.owner, tuple(own), _unfinished(last)))
+            turn = hub.core.turn_of(one.owner)
+            rows = own.take(page, turn.id) if turn is not None else ()
+            if rows:
+                hub.step(v.Replayed(one.owner, rows))
+        hub.step(v.Reloaded(one.owner, _unfinished(last)))
 
     def _check(self, one: Open) -> None:
         """AcpError -32603 if the session was closed or loaded anew meanwhile."""

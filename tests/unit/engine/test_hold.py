@@ -88,6 +88,18 @@ async def test_what_the_replay_showed_is_left_out() -> None:
     ]
 
 
+async def test_a_prompt_of_others_that_the_replay_showed_is_left_out() -> None:
+    client = reading()
+    hold = client.backlog.hold(SESSION)
+    shown: Json = {"sessionUpdate": "user_message_chunk", "messageId": "msg_a"}
+    new: Json = {**shown, "messageId": "msg_b"}
+    client.backlog.owe(SESSION, shown)
+    client.backlog.owe(SESSION, new)
+    client.backlog.release(SESSION, hold, Shown({}, {}, {"msg_a"}))
+    await client.backlog.drained(SESSION)
+    assert client.sent == [new]
+
+
 async def test_what_was_owed_before_comes_with_the_load() -> None:
     client = Client()
     client.texts["msg_a"] = ["before"]

@@ -68,6 +68,11 @@ def test_a_tool_is_one_update_with_all_that_is_known() -> None:
     assert block["content"] == {"type": "text", "text": "a\nb"}
 
 
+def test_two_calls_of_one_name_are_one_call_with_an_update() -> None:
+    updates = replay(assistant(tool("completed"), tool("completed")))
+    assert [u["sessionUpdate"] for u in updates] == ["tool_call", "tool_call_update"]
+
+
 def test_a_call_without_an_end_is_open_only_while_the_session_runs() -> None:
     (running,) = replay(assistant(tool("running")), active=True)
     (dead,) = replay(assistant(tool("running")))
