@@ -26,8 +26,7 @@ def reloading(state: SessionState, given: Reloading) -> list[Output]:
 
 
 def replayed(state: SessionState, given: Replayed) -> list[Output]:
-    """After the rows were shown: what they hold counts as sent; only usage is news."""
-    ambient.loaded(state, given.owner, given.unfinished)
+    """After a page was shown: what its rows hold counts as sent; only usage is news."""
     turn = state.of_owner(given.owner)
     own = segment(given.rows, turn.id) if turn is not None else None
     if turn is None or own is None:

@@ -47,6 +47,7 @@ from adapter.core.values import (
     Posted,
     Recognised,
     Reconcile,
+    Reloaded,
     Reloading,
     Replayed,
     Replied,
@@ -210,6 +211,9 @@ class SessionCore:
                 return load.reloading(state, given)
             case Replayed():
                 return load.replayed(state, given)
+            case Reloaded(owner, unfinished):
+                ambient.loaded(state, owner, unfinished)
+                return []
             case Watch(owner, wanted):
                 (state.ambience.join if wanted else state.ambience.leave)(owner)
                 return []

@@ -194,13 +194,20 @@ class Reloading:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The owner was shown these rows, oldest first, from the row of its running turn on.
+    """The owner was shown these rows of a page, oldest first, behind that of its running turn.
 
-    `unfinished` is the last message that it was shown, if its end is still to come.
+    Those of each page for themselves, in their order (`OwnRows`).
     """
 
     owner: int
     rows: tuple[AnyRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The owner was shown every row; `unfinished` is the last one, if its end is still to come."""
+
+    owner: int
     unfinished: AssistantRow | None = None
 
 
@@ -233,6 +240,7 @@ Input = (
     | Fired
     | Reloading
     | Replayed
+    | Reloaded
     | LetGo
     | Watch
     | Woken

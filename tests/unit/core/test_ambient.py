@@ -10,6 +10,7 @@ from adapter.core import values as v
 from adapter.core.ambience import TEXTS_BOUND
 from adapter.core.spectator import RUNS_BOUND
 from adapter.core.values import ToolStatus
+from adapter.limits import DEFAULTS, Limits
 from contract.events import PROMPT_CHARS
 from contract.reads import AssistantRow
 from tests.support.drive import Drive, event, of, row, text_row
@@ -22,8 +23,8 @@ WATCHER, OTHER = 7, 8
 class Scene:
     """A session that WATCHER watches; everything else is somebody else's."""
 
-    def __init__(self) -> None:
-        self.drive = Drive()
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self.drive = Drive(limits=limits)
         self.drive.step(v.Watch(WATCHER))
         self._seen = 0
 
@@ -328,7 +329,7 @@ def test_a_load_shows_everything_and_only_what_it_lacked_is_news(scene: Scene) -
     content = [{"type": "text", "text": "shown before"}, running, {"type": "text", "text": ""}]
     unfinished = row("assistant", "msg_1", content=content)
     assert isinstance(unfinished, AssistantRow)
-    scene.drive.step(v.Replayed(WATCHER, (), unfinished))
+    scene.drive.step(v.Reloaded(WATCHER, unfinished))
     scene.part("text.ended", text="shown before")
     scene.part("text.ended", ordinal=1, text="news")
     (tool,) = of(scene.drive.tool_over("msg_1"), v.Tool)

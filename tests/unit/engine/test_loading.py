@@ -207,3 +207,17 @@ async def test_a_load_that_is_cancelled_holds_nothing_back(scene: Stage) -> None
     async with asyncio.timeout(10):
         await front.answer(front.prompt(session, "@@text 2@@"))
     assert front.text(session).endswith(words(2))
+
+
+async def test_a_long_turn_of_ones_own_is_shown_once_over_several_pages(scene: Stage) -> None:
+    front = await scene.front()
+    session = await front.new(scene.root)
+    steps = " || ".join(f'say "{number}." && tool glob {{"pattern":"*"}}' for number in range(210))
+    running = front.prompt(session, f"@@{steps} || text 60 20@@")
+    await front.until_text(session, "w5 ")
+    assert len(scene.asked("GET", "/message")) == 0
+    await load(front, scene, session)
+    assert (await front.answer(running))["stopReason"] == "end_turn"
+    numbers = "".join(f"{number}." for number in range(210))
+    assert said(since_replay(front, session)) == numbers + words(60)
+    assert len([u for u in since_replay(front, session) if u.get("kind")]) == 210
