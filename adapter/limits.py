@@ -52,7 +52,8 @@ class Limits:
     text_chunk_chars: int = 64 * KIB
     """Characters of one chunk of text; longer texts are split and none of them is lost."""
     turn_context_bytes: int = 512 * KIB
-    """What is remembered of a turn, as `adapter.core.context` weighs it; then no more is added."""
+    """What is remembered of a turn and of its sub-agents, as `adapter.core.weights` has it; then no
+    more is added. So much also of what one client is shown of the work of others."""
     open_tools: int = 256
     """Tool calls of a turn that are shown and not over; further ones are not shown."""
     tool_locations: int = 16

@@ -38,10 +38,13 @@ class Ambience:
     def of(self, owner: int) -> Spectator | None:
         return self._spectators.get(owner)
 
-    def join(self, owner: int) -> None:
-        """The attachment is shown what happens from now on; one that was goes on."""
+    def join(self, owner: int, most: int) -> None:
+        """The attachment is shown what happens from now on; one that was goes on.
+
+        At most `most` bytes are remembered of what it was shown.
+        """
         if owner not in self._spectators:
-            self._spectators[owner] = Spectator(owner, self.offsets)
+            self._spectators[owner] = Spectator(owner, self.offsets, most)
 
     def leave(self, owner: int) -> None:
         """The attachment is gone, or does not want it any more."""

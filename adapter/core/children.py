@@ -8,12 +8,12 @@ background is over at once, so nothing of its child is shown; nor is after the a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from adapter.core.errands import Errand, Helper
 from adapter.core.heard import OVER
-from adapter.core.state import SessionState
+from adapter.core.state import SessionState, Turn
 from adapter.core.values import OfChild, Output, Tool
 from contract import events as ev
 from contract.shapes import JsonObject
@@ -52,6 +52,43 @@ def heard(state: SessionState, event: ev.Event) -> list[Output]:
     return out
 
 
+def turn_of(state: SessionState, session_id: str) -> Turn | None:
+    """The turn that a descendant works for."""
+    errand = _errand_of(state, session_id)
+    message = state.messages.get(errand.message_id) if errand is not None else None
+    return state.turns[message.turn_id] if message is not None else None
+
+
+def adds(state: SessionState, event: ev.MessageEvent) -> bool:
+    """Whether the event speaks of something of a descendant that is not remembered yet."""
+    errand = _errand_of(state, event.session_id)
+    return errand is not None and errand.helpers[event.session_id].watched.adds(event)
+
+
+def weight(state: SessionState, turn: Turn) -> int:
+    """Bytes that are remembered of what works for the turn."""
+    return sum(errand.weight for errand in _errands_of(state, turn))
+
+
+def fold(state: SessionState, turn: Turn, excess: int) -> int:
+    """Let go of what is over, to free so many bytes; bytes freed."""
+    freed = 0
+    for errand in _errands_of(state, turn):
+        freed += errand.fold(excess - freed) if freed < excess else 0
+    return freed
+
+
+def lighten(state: SessionState, turn: Turn, excess: int) -> int:
+    """Let go of what running calls were told, to free so many bytes; how many calls."""
+    freed = calls = 0
+    for errand in _errands_of(state, turn):
+        for helper in errand.helpers.values():
+            if freed < excess:
+                more, hit = helper.watched.lighten(excess - freed)
+                freed, calls = freed + more, calls + hit
+    return calls
+
+
 def call_of(state: SessionState, session_id: str, at: tuple[str, str]) -> Tool | None:
     """A call of a descendant as it stands, by (message, call)."""
     errand = _errand_of(state, session_id)
@@ -83,6 +120,13 @@ def settle(state: SessionState, messages: Collection[str], why: str) -> list[Out
     """The turn of these messages is over, and so are its errands."""
     over = [at for at, errand in state.errands.items() if errand.message_id in messages]
     return [output for at in over for output in state.errands.pop(at).end(why)]
+
+
+def _errands_of(state: SessionState, turn: Turn) -> Iterator[Errand]:
+    for errand in state.errands.values():
+        message = state.messages.get(errand.message_id)
+        if message is not None and message.turn_id == turn.id:
+            yield errand
 
 
 def _errand_of(state: SessionState, session_id: str) -> Errand | None:

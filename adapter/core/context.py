@@ -1,8 +1,9 @@
 """What is remembered of a turn, and what is let go when that becomes too much (S3-L8).
 
 A turn of thousands of steps would otherwise be remembered in whole until it ends. What the client
-has is kept; only the means to add to it go: first those of messages that are over, then what the
-running calls were told, and if it is still too much nothing new of a message is taken up.
+has is kept; only the means to add to it go: first those of messages that are over, of sub-agents
+before the turn's own, then what the running calls were told, and if it is still too much nothing
+new of a message is taken up.
 """
 
 from __future__ import annotations
@@ -11,19 +12,15 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Final
 
-from adapter.core import ambient
+from adapter.core import ambient, children
 from adapter.core.heard import part_of
 from adapter.core.offsets import Part, State
 from adapter.core.state import Foreign, Message, SessionState, Turn
-from adapter.core.values import Counted, Notice, Output, Tool, ToolStatus
+from adapter.core.values import Counted, Notice, Output
+from adapter.core.weights import ENTRY, MESSAGES, SLACK, texts_of
 from adapter.limits import Bound
 from contract import events as ev
 
-# Bytes that a message, a call and a part weigh, besides the texts that a call holds.
-ENTRY: Final = 256
-# Messages of a turn whose ids are remembered: more than the rows that one reading can show, so
-# that no row of an older one is taken for news.
-MESSAGES: Final = 1280
 NOTICE: Final = "limit"
 
 
@@ -70,9 +67,33 @@ def tend(state: SessionState, event: ev.Event) -> list[Output]:
     turn = state.turns[message.turn_id]
     if isinstance(event, ev.StepStarted):
         _drop_oldest(state, turn)
-    limit = state.limits.turn_context_bytes
-    excess = _fold(state, turn, limit)
+    excess = _fold(state, turn, state.limits.turn_context_bytes)
     return _lighten(message, excess) if excess > 0 else []
+
+
+def child_heard(state: SessionState, event: ev.Event) -> list[Output]:
+    """What an event of a descendant shows, if the turn that it works for may remember it.
+
+    Half of what a turn remembers is for its own messages, whatever works for it. Not every client
+    is shown this, so that only the count tells of what is not taken up.
+    """
+    turn = children.turn_of(state, event.session_id)
+    if turn is None or not isinstance(event, ev.PartEvent | ev.ToolEvent):
+        return children.heard(state, event)
+    if children.adds(state, event) and _fold_beside(state, turn, ENTRY) > 0:
+        return [Counted(Bound.TURN_CONTEXT_BYTES)]
+    out = children.heard(state, event)
+    excess = _fold_beside(state, turn) if isinstance(event, ev.ToolEvent) else 0
+    calls = children.lighten(state, turn, excess) if excess > 0 else 0
+    return out + ([Counted(Bound.TURN_CONTEXT_BYTES, calls)] if calls else [])
+
+
+def _fold_beside(state: SessionState, turn: Turn, room: int = 0) -> int:
+    """Make `room` for a descendant of the turn; bytes that are lacking."""
+    limit = state.limits.turn_context_bytes
+    excess = children.weight(state, turn) - (limit // 2 - room)
+    excess -= children.fold(state, turn, excess + limit // SLACK) if excess > 0 else 0
+    return max(excess, _fold(state, turn, limit - room))
 
 
 def _fold(state: SessionState, turn: Turn, limit: int) -> int:
@@ -83,16 +104,15 @@ def _fold(state: SessionState, turn: Turn, limit: int) -> int:
         for key, one in state.messages.items()
         if not one.folded and one.turn_id == turn.id
     ]
-    weight = sum(_weight(one, len(parts[key])) for key, one in own)
+    weight = sum(_weight(one, len(parts[key])) for key, one in own) + children.weight(state, turn)
+    weight -= children.fold(state, turn, weight - limit) if weight > limit else 0
     for key, message in own[:-1]:
         if weight <= limit:
             break
         if not _is_over(state, message, parts[key]):
             continue
         weight -= _weight(message, len(parts[key]))
-        message.folded = True
-        message.tools.clear()
-        state.offsets.take(state.id, key)
+        state.fold(key)
     return weight - limit
 
 
@@ -124,8 +144,8 @@ def _drop_oldest(state: SessionState, turn: Turn) -> None:
 def _lighten(message: Message, excess: int) -> list[Output]:
     """Let go of what the message's running calls were told, the largest first."""
     hits = 0
-    for tool in sorted(message.open_tools(), key=_texts_of, reverse=True):
-        size = _texts_of(tool)
+    for tool in sorted(message.open_tools(), key=texts_of, reverse=True):
+        size = texts_of(tool)
         if excess <= 0 or not size:
             break
         excess -= size
@@ -136,22 +156,5 @@ def _lighten(message: Message, excess: int) -> list[Output]:
 
 def _weight(message: Message, parts: int) -> int:
     """Bytes that are remembered of a message that is not folded."""
-    texts = sum(_texts_of(tool) for tool in message.open_tools())
+    texts = sum(texts_of(tool) for tool in message.open_tools())
     return ENTRY * (1 + len(message.tools) + parts) + texts
-
-
-def _texts_of(tool: Tool) -> int:
-    if tool.status not in (ToolStatus.PENDING, ToolStatus.IN_PROGRESS):
-        return 0
-    return _size(tool.input) + _size(tool.metadata)
-
-
-def _size(value: object) -> int:
-    """Characters of the texts in a JSON value, and a few for every other one."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(key) + _size(item) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return sum(map(_size, value))
-    return 0 if value is None else 8

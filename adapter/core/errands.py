@@ -11,11 +11,13 @@ from adapter.core.heard import OVER
 from adapter.core.offsets import OffsetTable
 from adapter.core.values import Line, OfChild, Progress, Tool, ToolStatus
 from adapter.core.watched import Watched
+from adapter.core.weights import ENTRY, size_of
 from contract import events as ev
 from contract.shapes import JsonObject
 
 # Calls of descendants that one call of a turn shows, the newest; arguments and characters of each.
 LINES: Final = 64
+LEAST_LINES: Final = 4
 ARGUMENTS: Final = 8
 ARGUMENT_CHARS: Final = 200
 
@@ -38,6 +40,26 @@ class Errand:
     helpers: dict[str, Helper] = field(default_factory=dict)
     lines: OrderedDict[tuple[str, str], Line] = field(default_factory=OrderedDict)
     left_out: int = 0
+
+    @property
+    def weight(self) -> int:
+        """Bytes that are remembered of its helpers and their lines."""
+        helpers = sum(ENTRY + one.watched.weight for one in self.helpers.values())
+        return helpers + sum(map(_weight, self.lines.values()))
+
+    def fold(self, excess: int) -> int:
+        """Let go of messages that are over, and then of lines, to free so many bytes; bytes freed.
+
+        The newest lines stay.
+        """
+        freed = 0
+        for helper in self.helpers.values():
+            freed += helper.watched.fold(excess - freed) if freed < excess else 0
+        while freed < excess and len(self.lines) > LEAST_LINES:
+            _, line = self.lines.popitem(last=False)
+            self.left_out += 1
+            freed += _weight(line)
+        return freed
 
     def join(self, made_by: OfChild, depth: int, offsets: OffsetTable) -> None:
         """One more that works for this call; known ones stay as they are."""
@@ -91,6 +113,10 @@ class Errand:
         """The call is over; calls of helpers that are still open end as failed."""
         for helper in self.helpers.values():
             yield from helper.watched.close(why)
+
+
+def _weight(line: Line) -> int:
+    return ENTRY + size_of(line.input)
 
 
 def _brief(given: JsonObject) -> JsonObject:

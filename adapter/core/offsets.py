@@ -127,6 +127,10 @@ class OffsetTable:
         """The parts that the session has entries of."""
         return tuple(self._sessions.get(session_id, ()))
 
+    def count(self, session_id: str) -> int:
+        """How many parts those are."""
+        return len(self._sessions.get(session_id, ()))
+
     def take(self, session_id: str, message_id: str) -> dict[Part, Offset]:
         """Remove the entries of a message, for another table to go on with."""
         parts = self._sessions.get(session_id, {})

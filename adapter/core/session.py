@@ -13,7 +13,6 @@ from adapter.core import (
     asks,
     boundary,
     cancel,
-    children,
     commands,
     compaction,
     context,
@@ -151,6 +150,13 @@ class SessionCore:
         """Texts of such work that were not what had been shown of them."""
         return self._state.ambience.offsets.divergences
 
+    @property
+    def beside_bytes(self) -> int:
+        """What is remembered of all that is shown beside turns: sub-agents, and work of others."""
+        state = self._state
+        helpers = sum(errand.weight for errand in state.errands.values())
+        return helpers + sum(spectator.weight for spectator in state.ambience)
+
     def tables(self) -> dict[str, int]:
         """Sizes of what exists only for turns; all zero once every turn is settled."""
         state = self._state
@@ -215,7 +221,10 @@ class SessionCore:
                 ambient.loaded(state, owner, unfinished)
                 return []
             case Watch(owner, wanted):
-                (state.ambience.join if wanted else state.ambience.leave)(owner)
+                if wanted:
+                    state.ambience.join(owner, state.limits.turn_context_bytes)
+                else:
+                    state.ambience.leave(owner)
                 return []
             case Left():
                 return self._left(given)
@@ -283,7 +292,7 @@ class SessionCore:
             return asks.heard_of_mcp(self._state, event)
         if event.session_id not in self._state.children:
             return []
-        shown = children.heard(self._state, event)
+        shown = context.child_heard(self._state, event)
         match event:
             case ev.InboxEnqueued():
                 mark = event.item.payload.call

@@ -23,6 +23,7 @@ from adapter.core.values import (
     ToolStatus,
     WithdrawAsk,
 )
+from adapter.core.watched import NOT_KNOWN
 from contract.errors import Code, say
 
 # Those that run while a turn is in flight, whichever.
@@ -232,5 +233,5 @@ def _why_open(outcome: Outcome) -> str:
     if outcome.stop is Stop.CANCELLED:
         return "Stopped by the cancel of the turn."
     if outcome.code == Code.UNKNOWN_OUTCOME:
-        return "What became of this tool call is not known."
+        return NOT_KNOWN
     return "The turn ended before this tool call did."

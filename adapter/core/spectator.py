@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from adapter.core.offsets import Offset, OffsetTable, Part
-from adapter.core.values import Chunk, OfRun, Prompted, Tool
-from adapter.core.watched import Watched
+from adapter.core.offsets import OffsetTable
+from adapter.core.values import Chunk, Counted, OfRun, Prompted, Tool
+from adapter.core.watched import Taken, Watched
+from adapter.core.weights import ENTRY, MESSAGES, SLACK
+from adapter.limits import Bound
 from contract import events as ev
 from contract.reads import AssistantRow
 
@@ -24,20 +26,30 @@ OWN_BOUND: Final = 256
 
 
 class Spectator:
-    """`evicted` counts the runs that went for lack of room."""
+    """`evicted` counts the runs that went for lack of room.
 
-    def __init__(self, owner: int, offsets: OffsetTable) -> None:
+    `most` bytes are remembered of all runs; messages that are over are let go of, which nobody
+    notices, and what does not fit of one that goes on is not shown.
+    """
+
+    def __init__(self, owner: int, offsets: OffsetTable, most: int) -> None:
         self.owner = owner
+        self._most = most
         self.evicted = 0
         self._offsets = offsets
         self._runs: OrderedDict[str, Watched] = OrderedDict()
-        self._messages: dict[str, str] = {}
+        self._messages: OrderedDict[str, str] = OrderedDict()
         self._hidden: OrderedDict[str, None] = OrderedDict()
         self._own: OrderedDict[str, None] = OrderedDict()
         self._current: str | None = None
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    @property
+    def weight(self) -> int:
+        """Bytes that are remembered of all runs."""
+        return sum(watched.weight for watched in self._runs.values())
 
     def prompts(self, turn_id: str) -> None:
         """A prompt of its own: the client has shown its text by itself."""
@@ -59,7 +71,7 @@ class Spectator:
         """The execution is over; late events of its messages still belong to their run."""
         self._current = None
 
-    def hear(self, event: ev.MessageEvent, *, doubtful: bool) -> list[Chunk | Tool]:
+    def hear(self, event: ev.MessageEvent, *, doubtful: bool) -> list[Chunk | Tool | Counted]:
         """The updates of a message that no turn of its own has; nothing new while `doubtful`."""
         message_id = event.message_id
         if message_id in self._hidden:
@@ -68,7 +80,15 @@ class Spectator:
             self.hide(message_id)
             return []
         run_id = self._run_of(message_id)
-        return self._run(run_id).hear(self.owner, event, OfRun(run_id))
+        watched = self._run(run_id)
+        if watched.adds(event) and self._fold(self._most - ENTRY) > 0:
+            return [Counted(Bound.TURN_CONTEXT_BYTES)]
+        out: list[Chunk | Tool | Counted] = [*watched.hear(self.owner, event, OfRun(run_id))]
+        excess = self._fold(self._most) if isinstance(event, ev.ToolEvent) else 0
+        if excess > 0:
+            _, calls = watched.lighten(excess)
+            out.extend([Counted(Bound.TURN_CONTEXT_BYTES, calls)] if calls else [])
+        return out
 
     def miss(self, message_id: str) -> None:
         """An event that is not shown; nor is its message, if this is the first of it."""
@@ -85,12 +105,12 @@ class Spectator:
         for watched in self._runs.values():
             watched.hold()
 
-    def take(self, message_id: str) -> tuple[dict[Part, Offset], dict[str, Tool]]:
-        """A turn of its own claims the message: how far its texts and calls were shown."""
+    def take(self, message_id: str) -> Taken:
+        """A turn of its own claims the message: how far it was shown."""
         run_id = self._messages.pop(message_id, None)
         self.hide(message_id)
         watched = self._runs.get(run_id) if run_id is not None else None
-        return watched.take(message_id) if watched is not None else ({}, {})
+        return watched.take(message_id) if watched is not None else Taken({}, {})
 
     def seed(self, row: AssistantRow) -> None:
         """The client was shown this unfinished message: only what it lacks is news (S2-34)."""
@@ -105,7 +125,22 @@ class Spectator:
             self._drop()
 
     def _run_of(self, message_id: str) -> str:
-        return self._messages.setdefault(message_id, self._current or message_id)
+        run_id = self._messages.setdefault(message_id, self._current or message_id)
+        if len(self._messages) > MESSAGES:
+            # Nothing is heard of it any more; if something is, it is not shown anew.
+            self.take(next(iter(self._messages)))
+        return run_id
+
+    def _fold(self, most: int) -> int:
+        """Fold messages until no more is remembered, those of old runs first; bytes still over."""
+        excess = self.weight - most
+        if excess <= 0:
+            return excess
+        newest = next(reversed(self._runs), None)
+        wanted, freed = excess + most // SLACK, 0
+        for run_id, watched in self._runs.items():
+            freed += watched.fold(wanted - freed, newest=run_id != newest) if freed < wanted else 0
+        return excess - freed
 
     def _run(self, run_id: str) -> Watched:
         watched = self._runs.get(run_id)

@@ -327,11 +327,21 @@ class SessionState:
         spectator = self.ambience.of(owner)
         if spectator is None:
             return
-        offsets, tools = spectator.take(message_id)
-        self.offsets.give(self.id, offsets)
-        for call_id, tool in tools.items():
+        taken = spectator.take(message_id)
+        if taken.folded:
+            self.fold(message_id)
+            return
+        self.offsets.give(self.id, taken.offsets)
+        for call_id, tool in taken.tools.items():
             shown = replace(tool, owner=owner, first=False, origin=None)
             self.messages[message_id].tools[call_id] = shown
+
+    def fold(self, message_id: str) -> None:
+        """The message is over and its client has all of it: nothing else is remembered."""
+        message = self.messages[message_id]
+        message.folded = True
+        message.tools.clear()
+        self.offsets.take(self.id, message_id)
 
     def loosen(self, turn_id: str, step: Loose) -> None:
         """Remember a cancel beyond its turn."""

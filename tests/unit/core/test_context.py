@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adapter.core import values as v
-from adapter.core.context import ENTRY, MESSAGES
+from adapter.core.weights import ENTRY, MESSAGES
 from adapter.limits import Bound, Limits
 from contract.reads import AnyRow
 from tests.support.drive import SESSION, Drive, of, row
