@@ -1,7 +1,8 @@
 """The last look at what goes to a turn's client: how much it may be shown (S3-L6, S3-L9).
 
-What is over is left out, once told and always counted; the turn itself goes on to its end. Work
-that the client did not prompt belongs to no turn and passes.
+What is over is left out, once told and always counted; the turn itself goes on to its end. Its
+sub-agents together may show as much again: not every client is shown them, so that only the count
+tells of what is left out there. Work that the client did not prompt belongs to no turn and passes.
 """
 
 from __future__ import annotations
@@ -30,19 +31,26 @@ _OPEN = (ToolStatus.PENDING, ToolStatus.IN_PROGRESS)
 
 @dataclass(slots=True)
 class Shown:
-    """What one turn has shown: bytes of its texts and results, and its calls that are not over.
+    """What was shown: bytes of texts and results, and the calls that are not over.
 
     `full` once something was left out, so that no later piece follows a hole; `omitted` counts
-    characters. `beside` are the bytes of its sub-agents, for clients that are shown them.
+    characters.
     """
 
     size: int = 0
     omitted: int = 0
     full: bool = False
-    beside: int = 0
     calls: set[tuple[str, str]] = field(default_factory=set)
     hidden: set[tuple[str, str]] = field(default_factory=set)
     told: set[Bound] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class OfTurn:
+    """What one turn has shown: itself, and its sub-agents."""
+
+    own: Shown = field(default_factory=Shown)
+    beside: Shown = field(default_factory=Shown)
 
 
 class Gate:
@@ -50,7 +58,7 @@ class Gate:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._turns: dict[int, Shown] = {}
+        self._turns: dict[int, OfTurn] = {}
 
     def __len__(self) -> int:
         return len(self._turns)
@@ -58,7 +66,7 @@ class Gate:
     def passed(self, given: Input, outputs: Iterable[Output]) -> list[Output]:
         """What of `outputs` is within the limits, with what has to be said about the rest."""
         if isinstance(given, Submit):
-            self._turns[given.owner] = Shown()
+            self._turns[given.owner] = OfTurn()
         return [passed for output in outputs for passed in self._look(output)]
 
     def _look(self, output: Output) -> Iterable[Output]:
@@ -66,28 +74,30 @@ class Gate:
             case Settled():
                 return self._settled(output)
             case Chunk() | Tool() | Progress():
-                shown = self._turns.get(output.owner)
+                of_turn = self._turns.get(output.owner)
             case _:
                 return (output,)
-        if shown is None:
+        if of_turn is None:
             return (output,)
         match output:
             case Chunk(origin=None):
-                return self._chunk(shown, output)
-            case Chunk(origin=OfChild()):
-                return self._beside(shown, output)
+                return self._chunk(of_turn.own, output)
             case Tool(origin=None):
-                return self._tool(shown, output)
-            case Progress(_, message_id, call_id) if (message_id, call_id) in shown.hidden:
+                return self._tool(of_turn.own, output)
+            case Chunk(origin=OfChild()):
+                return _untold(self._chunk(of_turn.beside, output))
+            case Tool(origin=OfChild()):
+                return _untold(self._tool(of_turn.beside, output))
+            case Progress(_, message_id, call_id) if (message_id, call_id) in of_turn.own.hidden:
                 return ()
             case _:
                 return (output,)
 
     def _settled(self, output: Settled) -> Iterator[Output]:
         outcome = output.outcome
-        shown = self._turns.pop(output.owner, None)
-        if shown is not None and shown.omitted:
-            outcome = replace(outcome, omitted=shown.omitted)
+        of_turn = self._turns.pop(output.owner, None)
+        if of_turn is not None and of_turn.own.omitted:
+            outcome = replace(outcome, omitted=of_turn.own.omitted)
         yield replace(output, outcome=outcome)
 
     def _chunk(self, shown: Shown, chunk: Chunk) -> Iterator[Output]:
@@ -95,14 +105,6 @@ class Gate:
             yield chunk
         else:
             yield from self._full(shown, chunk.owner, len(chunk.text))
-
-    def _beside(self, shown: Shown, chunk: Chunk) -> Iterator[Output]:
-        """Not every client is shown this, so that only the count tells of what is left out."""
-        shown.beside += _bytes(chunk.text)
-        if shown.beside <= self._limits.turn_output_bytes:
-            yield chunk
-        else:
-            yield Counted(Bound.TURN_OUTPUT_BYTES)
 
     def _tool(self, shown: Shown, tool: Tool) -> Iterator[Output]:
         call = (tool.message_id, tool.call_id)
@@ -151,6 +153,10 @@ class Gate:
             f"This turn has written {self._limits.turn_output_bytes} bytes, all that is passed on; "
             "what follows is left out, and the turn goes on.",
         )
+
+
+def _untold(outputs: Iterable[Output]) -> Iterator[Output]:
+    return (output for output in outputs if not isinstance(output, Notice))
 
 
 def _bytes(text: str) -> int:

@@ -11,8 +11,7 @@ from adapter.core.children import CALL_OVER
 from adapter.core.errands import ARGUMENT_CHARS, LINES
 from adapter.core.values import ToolStatus
 from adapter.core.watched import NOT_KNOWN
-from adapter.core.weights import ENTRY
-from adapter.limits import DEFAULTS, Bound, Limits
+from adapter.limits import DEFAULTS, Limits
 from contract.shapes import PermissionAsk
 from tests.support.drive import CHILD, SESSION, Drive, ask_data, event, of, row
 
@@ -235,51 +234,6 @@ def test_a_call_that_may_have_ended_in_a_gap_is_not_told_failed_for_that() -> No
         ("call_1", NOT_KNOWN),
         ("call_2", CALL_OVER),
     ]
-
-
-# --- what is remembered -----------------------------------------------------------------------
-
-ROOM = 40 * ENTRY
-
-
-def hits(family: Family) -> int:
-    found = of(family.drive.said, v.Counted)
-    return sum(one.times for one in found if one.bound is Bound.TURN_CONTEXT_BYTES)
-
-
-def test_steps_of_a_child_that_are_over_are_let_go_of_and_no_news_later() -> None:
-    family = Family(limits=Limits(turn_context_bytes=ROOM))
-    for n in range(200):
-        family.tool(f"call_{n}", message=f"msg_c{n}")
-        family.done(f"call_{n}", message=f"msg_c{n}")
-        assert family.text("ended", message=f"msg_c{n}", text="x") == "x"
-    assert family.drive.core.beside_bytes <= ROOM
-    assert (hits(family), len(of(family.own(), v.Chunk))) == (0, 200)
-    assert family.text("ended", message="msg_c0", text="x") == ""
-    assert of(family.done("call_0", message="msg_c0"), v.Tool) == []
-
-
-def test_a_step_of_a_child_that_is_too_large_leaves_room_for_the_turn() -> None:
-    family = Family(limits=Limits(turn_context_bytes=ROOM))
-    for n in range(100):
-        family.tool(f"call_{n}")
-    shown = {tool.call_id for tool in of(family.own(), v.Tool)}
-    assert 0 < len(shown) < 40 and hits(family) >= 100 - len(shown)
-    family.drive.text(ROOT, "on we go")
-    assert family.drive.seen.texts[ROOT, "text"] == "on we go"
-    family.drive.tool_over(ROOT, "call_sub")
-    assert family.drive.core.beside_bytes == 0
-
-
-def test_what_running_calls_of_a_child_were_told_is_let_go_of() -> None:
-    family = Family(limits=Limits(turn_context_bytes=ROOM))
-    for n in range(4):
-        family.tool(f"call_{n}", "x" * ROOM)
-        assert family.drive.core.beside_bytes <= ROOM
-    assert hits(family) == 4
-    for n in range(4):
-        family.done(f"call_{n}")
-    assert family.lines()[-1][1] is ToolStatus.COMPLETED
 
 
 @pytest.mark.parametrize("how", ["answer", "cancel", "left"])
