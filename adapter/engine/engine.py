@@ -215,7 +215,7 @@ class Engine:
             hub.feed_back()
         self._tasks.start(self._look_at_server(), "look at the server")
 
-    def event(self, event: Event | CatalogueChanged) -> None:
+    def event(self, event: Event | CatalogueChanged, size: int) -> None:
         if isinstance(event, CatalogueChanged):
             self._catalogue_changed(event.directory)
             return
@@ -225,10 +225,10 @@ class Engine:
                 self._follow(event.session_id, root)
         hub = self._hubs.get(self._roots.get(event.session_id, ""))
         if hub is not None:
-            hub.hear(event)
+            hub.hear(event, size)
         elif event.session_id == GLOBAL:
             for hub in self._hubs.values():
-                hub.hear(event)
+                hub.hear(event, size)
 
     def _catalogue_changed(self, directory: str | None) -> None:
         self.catalogues.invalidate(directory)

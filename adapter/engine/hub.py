@@ -204,11 +204,11 @@ class Hub:
 
     # --- the feed -------------------------------------------------------------------------
 
-    def hear(self, event: Event) -> None:
-        """An event of this session or of a descendant."""
+    def hear(self, event: Event, size: int) -> None:
+        """An event of this session or of a descendant; `size` as the feed says."""
         if event.session_id == self.session_id:
             self.choices.hear(event)
-        if not self._window.buffered(event):
+        if not self._window.buffered(event, size):
             self.step(v.Heard(event))
 
     def feed_lost(self) -> None:

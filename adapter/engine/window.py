@@ -69,12 +69,16 @@ class Window:
             self._task = None
         self._buffer, self._size, self._needed = [], 0, frozenset()
 
-    def buffered(self, event: Event) -> bool:
-        """Keep the event for after the snapshot; False when no snapshot is under way."""
+    def buffered(self, event: Event, size: int) -> bool:
+        """Keep the event for after the snapshot; False when no snapshot is under way.
+
+        `size` are the characters of its line: what is in it, a tool's result or a form, may be
+        of any shape.
+        """
         if self._task is None:
             return False
         self._buffer.append(event)
-        self._size += _size(event)
+        self._size += size
         if len(self._buffer) > EVENTS or self._size > CHARACTERS:
             logger.warning("the buffer of %s overflowed: a gap", self._session_id)
             self.close()
@@ -131,7 +135,3 @@ class Window:
                 return None
             await self._services.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
-
-
-def _size(event: Event) -> int:
-    return sum(len(value) for value in event.__dict__.values() if isinstance(value, str))

@@ -42,8 +42,11 @@ class Sink(Protocol):
     def connected(self) -> None:
         """`server.connected` came: every event from here on is heard until `lost`."""
 
-    def event(self, event: Event | CatalogueChanged) -> None:
-        """One event, in the order of the server; only between `connected` and `lost`."""
+    def event(self, event: Event | CatalogueChanged, size: int) -> None:
+        """One event, in the order of the server; only between `connected` and `lost`.
+
+        `size` are the characters of its line, so that whoever keeps it knows what it weighs.
+        """
 
     def lost(self, reason: str) -> None:
         """A connection ended, or an attempt to make one failed; `reason` is one phrase."""
@@ -186,7 +189,7 @@ class Feed:
         elif raw.get("type") == CONNECTED:
             self._connected(first_frame)
         elif self._up.is_set():
-            self._event(parse(raw))
+            self._event(parse(raw), len(data))
 
     def _connected(self, first_frame: asyncio.Timeout) -> None:
         if self._up.is_set():
@@ -196,10 +199,10 @@ class Feed:
         self._up.set()
         self._sink.connected()
 
-    def _event(self, event: Event | CatalogueChanged | Unused) -> None:
+    def _event(self, event: Event | CatalogueChanged | Unused, size: int) -> None:
         if not isinstance(event, Unused):
             self.counters.events += 1
-            self._sink.event(event)
+            self._sink.event(event, size)
         elif event.why == "shape":
             self.counters.malformed += 1
         elif event.type not in IGNORED_TYPES and event.type not in SESSIONLESS_TYPES:

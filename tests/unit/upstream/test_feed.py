@@ -23,12 +23,14 @@ class Log:
 
     def __init__(self) -> None:
         self.heard: list[object] = []
+        self.sizes: list[int] = []
         self._news = asyncio.Event()
 
     def connected(self) -> None:
         self._add("connected")
 
-    def event(self, event: Event | CatalogueChanged) -> None:
+    def event(self, event: Event | CatalogueChanged, size: int) -> None:
+        self.sizes.append(size)
         self._add(event)
 
     def lost(self, reason: str) -> None:
@@ -241,12 +243,26 @@ async def test_lines_that_are_no_events_are_counted_and_survived() -> None:
         assert (feed.counters.unknown, feed.counters.malformed) == (1, 2)
 
 
+async def test_the_size_of_an_event_is_that_of_its_line() -> None:
+    async def script(wire: Wire) -> None:
+        await wire.connected()
+        for length in (10, 1010):
+            result = {"output": {"text": "x" * length}}
+            at = {"sessionID": OURS, "assistantMessageID": "msg_1", "id": "call_1"}
+            await wire.event("session.tool.success", **at, content=[], metadata=result)
+
+    async with feeding(script) as (_, log, _):
+        await log.length(3)
+        first, second = log.sizes
+        assert first > 100 and second - first == 1000
+
+
 async def test_a_child_is_heard_from_its_creation_on() -> None:
     class Adopting(Log):
         watch: Watch
 
-        def event(self, event: Event | CatalogueChanged) -> None:
-            super().event(event)
+        def event(self, event: Event | CatalogueChanged, size: int) -> None:
+            super().event(event, size)
             if isinstance(event, SessionCreated):
                 self.watch.add(event.session_id)
 
