@@ -61,6 +61,7 @@ class InboxItem(Shape):
     id: str
     type: str = "user"
     delivery: str | None = None
+    time: RowTime = Field(default_factory=RowTime)
     payload: ItemPayload = Field(default_factory=ItemPayload)
 
 

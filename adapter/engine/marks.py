@@ -10,8 +10,10 @@ from adapter.upstream.client import Server
 from contract.calls import call_of
 from contract.reads import AnyRow, InboxItem, UserRow, row_call
 
-# The newest children that are looked into, and the newest rows of a session that are read for it.
+# The newest children that are looked into, the rows at the beginning of each (its agent and its
+# model may stand before its first item), and the newest rows of a session that are read.
 CHILDREN: Final = 8
+FIRST_ROWS: Final = 4
 ROWS: Final = 200
 
 Pairs = tuple[tuple[str, str], ...]
@@ -32,17 +34,27 @@ def named(items: Iterable[InboxItem], rows: Iterable[AnyRow]) -> Pairs:
     return tuple((key, item_id) for key, item_id in found if key is not None)
 
 
+async def call_of_child(server: Server, child_id: str) -> str | None:
+    """The turn whose command a child carries out, by the mark in its first item.
+
+    `SessionMissing` for a child that is gone. Raises `UpstreamError`.
+    """
+    items = await server.inbox(child_id)
+    rows = await server.sessions.first_rows(child_id, FIRST_ROWS)
+    found = [call_of(row.agents) for row in rows if isinstance(row, UserRow)]
+    found += [call_of(item.payload.agents) for item in items]
+    return next(iter(found), None)
+
+
 async def workers(server: Server, session_id: str, turns: frozenset[str]) -> Pairs:
     """The children that carry out the commands of these turns. Raises `UpstreamError`."""
     if not turns:
         return ()
     found: list[tuple[str, str]] = []
     for child in await server.children(session_id, CHILDREN):
-        items = await server.inbox(child.id)
-        rows, _ = await server.rows_back_to(child.id, turns, ROWS)
-        marks = {call_of(item.payload.agents) for item in items}
-        marks |= {call_of(row.agents) for row in rows if isinstance(row, UserRow)}
-        found += [(mark, child.id) for mark in marks if mark in turns]
+        call = await call_of_child(server, child.id)
+        if call in turns:
+            found.append((call, child.id))
     return tuple(found)
 
 

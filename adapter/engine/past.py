@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from adapter.core import values as v
 from adapter.core.session import SessionCore
-from adapter.core.standing import Standing, standing
+from adapter.core.standing import Standing
+from adapter.engine.newest import Search
 from adapter.engine.services import Services
 from adapter.engine.tasks import log_fault
 from adapter.upstream.errors import UpstreamError
@@ -20,7 +22,19 @@ from contract.errors import say
 
 logger = logging.getLogger(__name__)
 
-Reading = asyncio.Task[Standing | None]
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read; and the turns that were in flight as the reading began, by their owners.
+
+    The client of one of those is told its end by its answer, which may be there by now.
+    """
+
+    standing: Standing
+    in_flight: frozenset[tuple[int, str]]
+
+
+Reading = asyncio.Task[Found | None]
 
 
 class Past:
@@ -38,7 +52,9 @@ class Past:
 
     def read(self) -> Reading:
         """Start to read; the task belongs to the session and never fails."""
-        task = asyncio.create_task(self._read(), name=f"past of {self._core.session_id}")
+        task = asyncio.create_task(
+            self._read(self._in_flight()), name=f"past of {self._core.session_id}"
+        )
         self.tasks.add(task)
         task.add_done_callback(self._ended)
         task.add_done_callback(log_fault)
@@ -50,7 +66,7 @@ class Past:
             self._later.add(turn_id)
 
     def tell(self, owner: int, reading: Reading, *, seen: bool = False) -> None:
-        """Tell an attachment once the reading is done: nothing of a prompt in flight on it.
+        """Tell an attachment once the reading is done: nothing of a prompt that is its own.
 
         Nor of one that is finished, to a client that has `seen` its answer.
         """
@@ -62,9 +78,11 @@ class Past:
             self._later.clear()
 
     def _told(self, owner: int, reading: Reading, *, seen: bool) -> None:
-        failed = reading.cancelled() or reading.exception() is not None
-        found = None if failed else reading.result()
-        if found is None or self._has(owner, found.message_id):
+        read = None if reading.cancelled() else reading.result()
+        if read is None:
+            return
+        found = read.standing
+        if (owner, found.turn_id) in read.in_flight | self._in_flight():
             return
         if seen and found.state == "finished":
             return
@@ -73,11 +91,11 @@ class Past:
             data["stopReason"] = found.stop.value
         self._notify(v.Notice(owner, "resumed", say(found.sentence), data))
 
-    def _has(self, owner: int, message_id: str) -> bool:
-        turn = self._core.turn(message_id)
-        return turn is not None and turn.owner == owner
+    def _in_flight(self) -> frozenset[tuple[int, str]]:
+        turns = map(self._core.turn, self._core.turn_ids)
+        return frozenset((turn.owner, turn.submitted) for turn in turns if turn is not None)
 
-    async def _read(self) -> Standing | None:
+    async def _read(self, in_flight: frozenset[tuple[int, str]]) -> Found | None:
         """Lifecycle rule 19: what no row proves is read a second time."""
         try:
             found = await self._read_once()
@@ -87,11 +105,7 @@ class Past:
         except UpstreamError as error:
             logger.info("the past of %s cannot be told: %s", self._core.session_id, error)
             return None
-        return found
+        return None if found is None else Found(found, in_flight)
 
     async def _read_once(self) -> Standing | None:
-        server, session_id = self._services.server, self._core.session_id
-        inbox = await server.inbox(session_id)
-        active = session_id in await server.active()
-        rows = await server.sessions.rows_of_last_prompt(session_id)
-        return standing(inbox, active, rows, frozenset(self._later))
+        return await Search(self._services.server, self._core.session_id, self._later).look()

@@ -1,11 +1,11 @@
-"""What is done with whole sessions: pages of their list, delete, fork, the newest prompt of ours.
+"""What is done with whole sessions: pages of their list, delete, fork, both ends of their rows.
 
 Raises what every call of `adapter.upstream.client` raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,8 +13,7 @@ from adapter.upstream.errors import SessionMissing, ShapeMismatch
 from adapter.upstream.shaped import Walk, data, row_of, shaped
 from adapter.upstream.transport import Retry, Transport
 from contract import routes
-from contract.calls import prompt_of
-from contract.reads import AnyRow, Session, SessionRow, UserRow
+from contract.reads import AnyRow, Session, SessionRow
 
 # Rows of one page when the newest prompt of ours is looked for, and rows in all: a resume is no
 # reason to read a whole conversation.
@@ -79,27 +78,24 @@ class Sessions:
         )
         return shaped(Session, data(answer))
 
-    async def rows_of_last_prompt(self, session_id: str) -> tuple[AnyRow, ...]:
-        """Rows, oldest first, from the page of the newest prompt of ours on.
+    async def pages_back(self, session_id: str) -> AsyncIterator[tuple[AnyRow, ...]]:
+        """The newest 400 rows by pages, the newest row first.
 
-        Empty when none of the newest 400 rows is one.
+        The last page is short, or empty, if the session has no more rows than these.
         """
         walk = Walk()
-        newest_first: list[AnyRow] = []
         query = {"limit": str(LOOK_BACK_PAGE)}
-        while len(newest_first) < LOOK_BACK_ROWS:
+        for _ in range(LOOK_BACK_ROWS // LOOK_BACK_PAGE):
             answer = await self._http.call(routes.MESSAGES, {"sessionID": session_id}, query=query)
             page, cursor = walk.page(answer)
-            rows = [row_of(raw) for raw in page]
-            newest_first.extend(rows)
-            if any(is_prompt_of_ours(row) for row in rows):
-                return tuple(reversed(newest_first))
+            yield tuple(row_of(raw) for raw in page)
             if cursor is None:
-                break
+                return
             query = {"limit": str(LOOK_BACK_PAGE), "cursor": cursor}
-        return ()
 
-
-def is_prompt_of_ours(row: AnyRow) -> bool:
-    """Whether this adapter, in whichever process, sent that prompt."""
-    return isinstance(row, UserRow) and prompt_of(row.id, row.agents) is not None
+    async def first_rows(self, session_id: str, count: int) -> tuple[AnyRow, ...]:
+        """The oldest rows, oldest first."""
+        query = {"limit": str(count), "order": "asc"}
+        answer = await self._http.call(routes.MESSAGES, {"sessionID": session_id}, query=query)
+        page, _ = Walk().page(answer)
+        return tuple(row_of(raw) for raw in page)

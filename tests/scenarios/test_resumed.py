@@ -11,7 +11,7 @@ from tests.support.checked import CheckedClient
 def told(agent: CheckedClient, session: str) -> list[Json]:
     """What the notices of this kind say."""
     kept = [notice["_meta"]["opencode-acp"] for notice in agent.transcript(session).notices]
-    return [notice for notice in kept if notice["notice"] == "resumed"]
+    return [notice for notice in kept if notice.get("notice") == "resumed"]
 
 
 async def resumed(stage: Stage, session: str, cwd: object) -> Json:

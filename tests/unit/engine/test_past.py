@@ -88,6 +88,26 @@ async def test_a_prompt_that_is_sent_meanwhile_is_not_taken_for_the_last(scene: 
     assert [notice["messageId"] for notice in told(front, session)] == [last]
 
 
+async def test_a_prompt_of_the_same_client_that_ends_meanwhile_is_told_by_its_answer(
+    scene: Stage,
+) -> None:
+    front, other = await scene.front(), await scene.front()
+    session = await front.new(scene.root)
+    prompt = front.prompt(session, "@@text 200 20@@")
+    await front.until_text(session, "w1 ")
+    scene.stub.faults.add(Rule("delay", "/active$", times=2, seconds=0.5))
+    await front.call("session/resume", sessionId=session, cwd=str(scene.root))
+    await other.call("session/resume", sessionId=session, cwd=str(scene.root))
+    front.notify("session/cancel", sessionId=session)
+    await front.answer(prompt)
+
+    async def come() -> bool:
+        return bool(told(other, session))
+
+    await until("the notice to the other, whose reading began later", come)
+    assert told(front, session) == []
+
+
 async def test_reads_that_do_not_come_hold_up_nothing(scene: Stage) -> None:
     session = await finished(scene)
     front = await scene.front()
@@ -105,6 +125,7 @@ async def test_what_no_row_proves_is_read_twice() -> None:
     open_answer = {"id": "msg_a", "type": "assistant"}
     respx.get(f"{SESSION}/inbox").mock(listed())
     respx.get(f"{API}/session/active").mock(httpx.Response(200, json={"data": {}}))
+    respx.get(f"{API}/session").mock(side_effect=lambda _: listed())
     respx.get(f"{SESSION}/message").mock(
         side_effect=[
             listed(open_answer, prompt),

@@ -118,22 +118,24 @@ def rows(*ids: str, cursor: str | None = "c") -> httpx.Response:
     return httpx.Response(200, json={"data": data, "cursor": {"next": cursor}})
 
 
+async def back(server: Server) -> list[list[str]]:
+    return [[row.id for row in page] async for page in server.sessions.pages_back("ses_a")]
+
+
 @respx.mock
-async def test_rows_go_back_to_the_newest_prompt_of_ours(server: Server) -> None:
-    pages = [
-        rows("msg_4", "msg_3", cursor="c"),
-        rows("msg_2", "msg_acp_1", "msg_acp_0", cursor="d"),
-    ]
+async def test_rows_are_given_by_pages_back_to_the_first(server: Server) -> None:
+    pages = [rows("msg_3", "msg_2", cursor="c"), rows("msg_1", cursor="d"), rows(cursor=None)]
     route = respx.get(f"{SESSION}/message").mock(side_effect=pages)
-    found = await server.sessions.rows_of_last_prompt("ses_a")
-    assert [row.id for row in found] == ["msg_acp_0", "msg_acp_1", "msg_2", "msg_3", "msg_4"]
-    assert route.calls.last.request.url.params["cursor"] == "c"
+    assert await back(server) == [["msg_3", "msg_2"], ["msg_1"], []]
+    assert [call.request.url.params.get("cursor") for call in route.calls] == [None, "c", "d"]
 
 
 @respx.mock
-async def test_a_session_without_a_prompt_of_ours_has_none(server: Server) -> None:
-    respx.get(f"{SESSION}/message").mock(side_effect=[rows("msg_1"), rows(cursor=None)])
-    assert await server.sessions.rows_of_last_prompt("ses_a") == ()
+async def test_the_first_rows_of_a_session(server: Server) -> None:
+    route = respx.get(f"{SESSION}/message").mock(rows("msg_1", "msg_2", cursor="c"))
+    found = await server.sessions.first_rows("ses_a", 2)
+    assert [row.id for row in found] == ["msg_1", "msg_2"]
+    assert dict(route.calls.last.request.url.params) == {"limit": "2", "order": "asc"}
 
 
 @respx.mock
@@ -146,7 +148,7 @@ async def test_the_way_back_is_bounded(server: Server) -> None:
         return rows(*(f"msg_{count}_{n}" for n in range(LOOK_BACK_PAGE)), cursor=f"c{count}")
 
     respx.get(f"{SESSION}/message").mock(side_effect=more)
-    assert await server.sessions.rows_of_last_prompt("ses_a") == ()
+    assert sum(len(page) for page in await back(server)) == LOOK_BACK_ROWS
     assert count == LOOK_BACK_ROWS // LOOK_BACK_PAGE
 
 
