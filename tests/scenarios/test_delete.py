@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from stubs.proxy import Rule
 from stubs.waiting import until
 from tests.scenarios.stage import Json, Stage, fails, prompting, saw_text
 from tests.scenarios.test_children import child
@@ -124,3 +127,28 @@ async def test_a_server_that_is_away_is_no_success(stage: Stage) -> None:
     async with fails(-32603):
         await delete(agent, session)
     assert await there(stage, session)
+    # Nothing happened to it: it is still open here.
+    await proxy.accept()
+    assert (await agent.prompt(session, "@@text 1@@"))["stopReason"] == "end_turn"
+
+
+async def test_a_prompt_during_a_deletion_is_refused_and_not_forgotten(stage: Stage) -> None:
+    """Also if the server tells of the deletion late, or never."""
+    proxy = await stage.proxy()
+    agent = await stage.agent(url=proxy.url)
+    session = await agent.new_session(stage.project())
+    slow = proxy.add(Rule(r"/session/[^/]+$", "DELETE", delay=1.0))
+    deletion = asyncio.create_task(delete(agent, session))
+
+    async def asked() -> bool:
+        return slow.used > 0
+
+    await until("the deletion is on its way", asked)
+    proxy.hold()
+    async with fails(-32603) as error:
+        await agent.prompt(session, "@@text 1@@")
+    assert error().data["code"] == "not_open"
+    assert error().data["retrySafe"] is True
+    assert await deletion == {}
+    proxy.release()
+    assert not await there(stage, session)

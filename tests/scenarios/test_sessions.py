@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
+from stubs.proxy import Rule
+from stubs.waiting import until
 from tests.scenarios.stage import (
     Json,
     Stage,
@@ -166,3 +169,29 @@ async def test_a_wrong_password_is_an_authentication_error(stage: Stage) -> None
     async with fails(-32000) as error:
         await agent.new_session(stage.project())
     assert "authentication required" in error().message
+
+
+@pytest.mark.parametrize("method", ["session/resume", "session/load"])
+async def test_a_prompt_before_an_opening_that_fails_is_answered(stage: Stage, method: str) -> None:
+    """It is refused: of an opening that fails nothing may be left, no turn of it either."""
+    first = await stage.agent()
+    project = stage.project()
+    session = await first.new_session(project)
+    proxy = await stage.proxy()
+    agent = await stage.agent(url=proxy.url)
+    catalogue = proxy.add(Rule(r"/api/(agent|model)", "GET", times=None, delay=1.0, status=500))
+    params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
+    opening = asyncio.create_task(agent.request(method, params))
+
+    async def asked() -> bool:
+        return catalogue.used > 0
+
+    await until("the catalogue is asked for", asked)
+    async with fails(-32603) as error:
+        await agent.prompt(session, "@@text 2@@")
+    assert error().data["code"] == "not_open"
+    async with fails(-32603):
+        await opening
+    proxy.rules.clear()
+    await agent.resume(session, project)
+    assert (await agent.prompt(session, "@@text 2@@"))["stopReason"] == "end_turn"

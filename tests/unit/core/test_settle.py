@@ -118,6 +118,16 @@ def left(*, interrupt: bool) -> Way:
     return way
 
 
+def let_go(drive: Drive) -> None:
+    busy(drive)
+    drive.step(v.LetGo())
+
+
+def let_go_in_doubt(drive: Drive) -> None:
+    drive.submit(X)
+    drive.step(v.LetGo())
+
+
 def rejected(drive: Drive) -> None:
     busy(drive)
     drive.step(v.Answered("per_1", "reject"))
@@ -159,6 +169,8 @@ WAYS: dict[str, tuple[Way, Stop | Code]] = {
     "gap overdue": (gap_overdue, Code.UNKNOWN_OUTCOME),
     "the client left": (left(interrupt=True), Code.ENDED_ELSEWHERE),
     "the client left it running": (left(interrupt=False), Code.ENDED_ELSEWHERE),
+    "let go of": (let_go, Code.UNKNOWN_OUTCOME),
+    "let go of while it is sent": (let_go_in_doubt, Code.UNKNOWN_OUTCOME),
     "read: answered": (reads(USER, text_row("msg_a", "hello", "stop")), Stop.END_TURN),
     "read: nowhere": (reads(), Code.ENDED_ELSEWHERE),
     "read: gone": (reads(state="gone"), Code.ENDED_ELSEWHERE),
