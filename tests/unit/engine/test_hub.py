@@ -90,6 +90,7 @@ class Room:
         async with asyncio.timeout(10):
             outcome = await answer
         assert not any(self.hub.core.tables().values()) or self.hub.core.turn_ids
+        assert self.hub.calls == 0 or self.hub.core.turn_ids
         return outcome
 
     async def run(self, text: str) -> v.Outcome:
