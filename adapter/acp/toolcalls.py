@@ -8,6 +8,7 @@ from typing import Final
 from adapter.acp import toolresults
 from adapter.acp.bounded import Room
 from adapter.acp.meta import META
+from adapter.acp.omitted import Omitted
 from adapter.acp.places import count, locations
 from adapter.acp.toolresults import NAME_CHARS
 from adapter.core.values import Tool, ToolStatus
@@ -48,8 +49,6 @@ ID_CHARS: Final = 512
 INPUT_CHARS: Final = 16 * 1024
 # Part of a line that they may take, in bytes of JSON: with a result they stay below one line.
 INPUT_SHARE: Final = 8
-# The key in `_meta` of what a limit kept out of an update, by the name of the limit.
-OMITTED: Final = "omitted"
 
 
 def call_id(message_id: str, call: str) -> str:
@@ -65,38 +64,36 @@ def describe(tool: Tool, directory: str, limits: Limits = DEFAULTS) -> Json:
         "kind": KINDS.get(tool.name, "other"),
         "status": tool.status.value,
     }
+    missing = Omitted()
     if tool.first or tool.input is not None:
         # Without its input a call has no better title than the one that the client knows.
-        fields["title"] = title(tool.name, tool.input, limits)
+        fields["title"] = title(tool.name, tool.input, limits, missing)
     if tool.input is not None:
         fields["rawInput"] = _raw_input(tool.input, limits)
-    omitted: dict[str, int] = {}
-    where = locations(tool.input, tool.metadata, directory, limits)
-    if where:
-        fields["locations"] = where
-        missing = count(tool.input, tool.metadata, directory) - len(where)
-        if missing:
-            omitted[Bound.TOOL_LOCATIONS.value] = missing
+    fields |= _locations(tool.input, tool.metadata, directory, limits, missing)
     if tool.status in (ToolStatus.COMPLETED, ToolStatus.FAILED):
         room = toolresults.output_room(limits)
         fields["content"] = toolresults.content(tool, directory, limits)
         fields["rawOutput"] = toolresults.raw_output(tool, room)
-        if room.omitted:
-            omitted[Bound.TOOL_OUTPUT_BYTES.value] = room.omitted
+        missing.add(Bound.TOOL_OUTPUT_BYTES, room.omitted)
     elif made := toolresults.progress(tool, limits):
         fields["content"] = made
-    if omitted:
-        fields["_meta"] = {META: {OMITTED: omitted}}
-    return fields
+    return fields | _meta(missing)
 
 
-def title(name: str, given: Mapping[str, object] | None, limits: Limits = DEFAULTS) -> str:
+def title(
+    name: str,
+    given: Mapping[str, object] | None,
+    limits: Limits = DEFAULTS,
+    missing: Omitted | None = None,
+) -> str:
     """What the tool does, in one short line: its subject, or its name."""
+    missing = missing or Omitted()
     for key in SUBJECTS.get(name, ()):
         value = (given or {}).get(key)
         if isinstance(value, str) and value.strip():
-            return _one_line(value, limits)
-    return _one_line(name, limits) or "tool"
+            return _one_line(value, limits, missing)
+    return _one_line(name, limits, missing) or "tool"
 
 
 def permission(
@@ -118,30 +115,58 @@ def permission(
         ident = ask.id[:ID_CHARS]
     given = tool.input if tool is not None else None
     resources = ", ".join(ask.resources) or name
-    what = title(name, given, limits) if given else _one_line(resources, limits)
+    missing = Omitted()
+    what = _one_line(resources, limits, missing)
+    if given:
+        missing = Omitted()
+        what = title(name, given, limits, missing)
+    if child is not None:
+        what = f"{_one_line(child, limits, missing) or 'Sub-agent'}: {what}"
     fields: Json = {
         "toolCallId": ident,
-        "title": what if child is None else f"{_one_line(child, limits) or 'Sub-agent'}: {what}",
+        "title": what,
         "name": name[:NAME_CHARS],
         "kind": KINDS.get(name, KINDS.get(ask.action, "other")),
         "status": "pending",
     }
     if given is not None:
         fields["rawInput"] = _raw_input(given, limits)
-    where = locations(given, ask.metadata, directory, limits)
-    if where:
-        fields["locations"] = where
+    fields |= _locations(given, ask.metadata, directory, limits, missing)
     content = toolresults.diffs(ask.metadata, directory, toolresults.content_room(limits))
     if content:
         fields["content"] = content
-    return fields
+    return fields | _meta(missing)
+
+
+def _meta(missing: Omitted) -> Json:
+    told = missing.told()
+    return {"_meta": {META: told}} if told else {}
+
+
+def _locations(
+    given: Mapping[str, object] | None,
+    metadata: Mapping[str, object] | None,
+    directory: str,
+    limits: Limits,
+    missing: Omitted,
+) -> Json:
+    where = locations(given, metadata, directory, limits)
+    if not where:
+        return {}
+    missing.add(Bound.TOOL_LOCATIONS, count(given, metadata, directory) - len(where))
+    return {"locations": where}
 
 
 def _raw_input(given: Mapping[str, object], limits: Limits) -> object:
     return Room(limits.outbound_line_bytes // INPUT_SHARE).value(given, INPUT_CHARS)
 
 
-def _one_line(text: str, limits: Limits) -> str:
+def _one_line(text: str, limits: Limits, missing: Omitted) -> str:
+    """Shorter than a line may be; what is missing counts only where the limit is shorter still."""
     line = " ".join(text.split())
     most = min(TITLE_CHARS, limits.line_chars)
-    return line if len(line) <= most else line[: most - 1] + "…"
+    if len(line) <= most:
+        return line
+    if most < TITLE_CHARS:
+        missing.add(Bound.LINE_CHARS, len(line) - most + 1)
+    return line[: most - 1] + "…"

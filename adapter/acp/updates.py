@@ -7,12 +7,13 @@ far below the outbound limit: text is split, tool results are cut with a mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from adapter.acp import toolcalls
-from adapter.acp.bounded import Room, cut
+from adapter.acp.bounded import Room
 from adapter.acp.meta import META
+from adapter.acp.omitted import Omitted
 from adapter.acp.origins import told_of
 from adapter.core.values import (
     Chunk,
@@ -26,7 +27,7 @@ from adapter.core.values import (
     ToolStatus,
     Usage,
 )
-from adapter.limits import DEFAULTS, Limits
+from adapter.limits import DEFAULTS, Bound, Limits
 from contract.errors import AcpError
 
 # JSON may need six bytes for a character, and the line holds more than the text.
@@ -92,28 +93,21 @@ def tool(tool_call: Tool, directory: str, limits: Limits = DEFAULTS) -> Json:
     """
     kind = "tool_call" if tool_call.first else "tool_call_update"
     update: Json = {"sessionUpdate": kind, **toolcalls.describe(tool_call, directory, limits)}
-    meta = told_of(tool_call.origin)
-    return with_meta(update, **meta) if meta else update
+    return _with(update, told_of(tool_call.origin))
 
 
 def progress(made: Progress, limits: Limits = DEFAULTS) -> Json:
     """`tool_call_update` of a running call: one line of text for each call of its sub-agents."""
+    missing = Omitted()
     lines = [f"… {made.left_out} earlier tool calls"] if made.left_out else []
-    lines.extend(_line(line, limits) for line in made.lines)
+    lines.extend(_line(line, limits, missing) for line in made.lines)
     text: Json = {"type": "text", "text": "\n".join(lines)}
-    return {
+    update: Json = {
         "sessionUpdate": "tool_call_update",
         "toolCallId": toolcalls.call_id(made.message_id, made.call_id),
         "content": [{"type": "content", "content": text}],
     }
-
-
-def omitted(update: Json) -> Mapping[str, int]:
-    """What a limit kept out of an update of a tool call, by the name of the limit."""
-    meta = update.get("_meta")
-    mine = meta.get(META) if isinstance(meta, dict) else None
-    told = mine.get(toolcalls.OMITTED) if isinstance(mine, dict) else None
-    return told if isinstance(told, dict) else {}
+    return _with(update, missing.told())
 
 
 def prompted(told: Prompted, limits: Limits = DEFAULTS) -> Iterator[Json]:
@@ -132,10 +126,12 @@ def usage(spent: Usage, size: int) -> Json:
 
 def notice(told: Notice, limits: Limits = DEFAULTS, *, advertised: bool) -> Json:
     """`notice` for a client that advertised it, else a `session_info_update` with `_meta`."""
-    title = cut(told.title, limits.line_chars)
+    missing = Omitted()
+    title = missing.line(told.title, limits)
     room = Room(DETAIL_ROOM)
     data = {key: room.value(value, limits.line_chars) for key, value in told.data.items()}
-    detail: Json = {"notice": told.kind, "text": title, **data}
+    missing.add(Bound.LINE_CHARS, room.omitted)
+    detail: Json = {"notice": told.kind, "text": title, **data, **missing.told()}
     if advertised:
         return {
             "sessionUpdate": "notice",
@@ -148,7 +144,8 @@ def notice(told: Notice, limits: Limits = DEFAULTS, *, advertised: bool) -> Json
 
 def compaction(told: Compaction, limits: Limits = DEFAULTS, *, advertised: bool) -> Json:
     """`compaction_update` for a client that advertised it, else what it says in `_meta` alone."""
-    error = None if told.error is None else cut(told.error, limits.line_chars)
+    missing = Omitted()
+    error = None if told.error is None else missing.line(told.error, limits)
     reason: Json = {"reason": told.reason} if told.reason else {}
     if advertised:
         update: Json = {
@@ -158,11 +155,11 @@ def compaction(told: Compaction, limits: Limits = DEFAULTS, *, advertised: bool)
         }
         if error is not None:
             update["error"] = error
-        return {**update, "_meta": {META: reason}} if reason else update
+        return _with(update, reason | missing.told())
     detail: Json = {"id": told.compaction_id, "status": told.status, **reason}
     if error is not None:
         detail["error"] = error
-    return {"sessionUpdate": "session_info_update", "_meta": {META: {"compaction": detail}}}
+    return _with({"sessionUpdate": "session_info_update"}, {"compaction": detail} | missing.told())
 
 
 def config_options(options: list[Json]) -> Json:
@@ -182,12 +179,16 @@ def available_commands(commands: list[Json]) -> Json:
 
 def title(text: str, limits: Limits = DEFAULTS) -> Json:
     """`session_info_update` with the title that the session now has."""
-    return {"sessionUpdate": "session_info_update", "title": cut(text, limits.line_chars)}
+    missing = Omitted()
+    update: Json = {"sessionUpdate": "session_info_update", "title": missing.line(text, limits)}
+    return _with(update, missing.told())
 
 
 def prompt_error(outcome: Outcome, limits: Limits = DEFAULTS) -> AcpError:
     """The error of `session/prompt`, for an outcome without a stop reason."""
-    return AcpError(outcome.code, cut(outcome.message, limits.line_chars), error_data(outcome))
+    missing = Omitted()
+    message = missing.line(outcome.message, limits)
+    return AcpError(outcome.code, message, error_data(outcome) | missing.told())
 
 
 def prompt_result(outcome: Outcome) -> Json:
@@ -237,8 +238,12 @@ def error_data(outcome: Outcome) -> Json:
     }
 
 
-def _line(line: Line, limits: Limits) -> str:
-    what = toolcalls.title(line.name, line.input, limits)
+def _with(update: Json, told: Json) -> Json:
+    return with_meta(update, **told) if told else update
+
+
+def _line(line: Line, limits: Limits, missing: Omitted) -> str:
+    what = toolcalls.title(line.name, line.input, limits, missing)
     name = "" if what == line.name else f"{line.name}: "
     return f"{'  ' * line.depth}- {name}{what} ({_state(line.status)})"
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from adapter.acp import updates
 from adapter.acp.capabilities import Capabilities, capabilities
+from adapter.acp.omitted import omitted, omitted_of_error
 from adapter.acp.overlimit import OverLimit
 from adapter.acp.peer import Peer, PeerError
 from adapter.acp.transport import Call
@@ -124,6 +125,8 @@ class Connection:
         if self._peer is None:
             return None
         try:
+            shown = params.get("toolCall")
+            self._engine.counters.hit_all(omitted(shown) if isinstance(shown, dict) else ())
             return await self._peer.request(method, params)
         except (PeerError, ValueError) as error:
             logger.info("%s was not answered: %s", method, error)
@@ -137,6 +140,7 @@ class Connection:
         """Queue one update. Never raises: the feed is read by whoever calls this."""
         if self._peer is None:
             return
+        self._engine.counters.hit_all(omitted(update))
         try:
             self._peer.notify("session/update", {"sessionId": session_id, "update": update})
         except ValueError as error:
@@ -164,6 +168,9 @@ class Connection:
                 return await self._timely(method, call)
         except OverLimit as refusal:
             self._engine.counters.hit(refusal.bound)
+            raise
+        except AcpError as error:
+            self._engine.counters.hit_all(omitted_of_error(error))
             raise
         except UpstreamError as error:
             raise as_acp_error(error, self._engine.settings) from error

@@ -313,7 +313,6 @@ class Hub:
 
     def _tool(self, tool: v.Tool) -> None:
         update = updates.tool(tool, self.directory, self._limits)
-        self._services.counters.hit_all(updates.omitted(update))
         if not self._repeats.repeats(tool, update):
             self._update(tool.owner, update)
 

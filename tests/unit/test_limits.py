@@ -68,6 +68,18 @@ def test_what_can_be_hit_has_the_name_of_its_limit() -> None:
     assert {bound.value for bound in Bound} == set(NAMES) - {"text_chunk_chars"}
 
 
+def test_each_that_can_be_hit_is_counted_somewhere() -> None:
+    named = {
+        node.attr
+        for path in modules("adapter").values()
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "Bound"
+    }
+    assert named == {bound.name for bound in Bound}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_limit_is_in_the_readme(name: str) -> None:
     assert f"`{name}`" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from adapter.acp import updates
 from adapter.acp.transport import Call
 from adapter.core import values as v
 from adapter.core.ownrows import OwnRows
@@ -105,7 +104,6 @@ class Loading:
                     # A row may be larger than the outbox, and other loads write into it, too.
                     await self.relaxed()
                     self._check(one)
-                    self.desk.engine.counters.hit_all(updates.omitted(update))
                     self.send(hub.session_id, update)
             turn = hub.core.turn_of(one.owner)
             rows = own.take(page, turn.id) if turn is not None else ()

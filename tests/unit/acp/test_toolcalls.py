@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adapter.acp import jsonrpc
 from adapter.acp.framing import encode
+from adapter.acp.omitted import omitted
 from adapter.acp.toolcalls import describe, permission, title
-from adapter.acp.updates import omitted
 from adapter.acp.updates import tool as tool_update
 from adapter.core.values import Tool, ToolStatus
 from adapter.limits import DEFAULTS, FLOORS, Limits

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from adapter.acp import jsonrpc, updates
+from adapter.acp import jsonrpc, toolcalls, updates
 from adapter.acp.framing import encode
 from adapter.acp.meta import META
+from adapter.acp.omitted import omitted, omitted_of_error
 from adapter.core.errands import LINES
 from adapter.core.values import (
     Chunk,
@@ -26,7 +28,7 @@ from adapter.core.values import (
     Usage,
 )
 from adapter.limits import DEFAULTS, FLOORS, Limits
-from contract.shapes import CacheTokens, Tokens
+from contract.shapes import CacheTokens, PermissionAsk, Tokens
 from tests.support.oracle import Oracle
 
 
@@ -82,6 +84,51 @@ def test_a_sentence_over_the_limit_is_cut_with_a_mark() -> None:
     told = updates.notice(Notice(1, "retry", "x" * 15), limits, advertised=True)
     assert told["title"] == "x" * 10 + "… [5 characters more]"
     assert updates.title("y" * 15, limits)["title"] == "y" * 10 + "… [5 characters more]"
+
+
+SHORT = Limits(line_chars=10)
+SHELL = Tool(1, "msg_1", "call_1", "shell", ToolStatus.IN_PROGRESS, input={"command": "x" * 15})
+
+
+@pytest.mark.parametrize(
+    ("update", "missing"),
+    [
+        (updates.notice(Notice(1, "retry", "x" * 15), SHORT, advertised=True), 5),
+        (updates.notice(Notice(1, "retry", "x" * 15), SHORT, advertised=False), 5),
+        (updates.notice(Notice(1, "retry", "x", {"a": "y" * 17}), SHORT, advertised=True), 7),
+        (updates.title("x" * 15, SHORT), 5),
+        *(
+            (updates.compaction(Compaction(1, "c", "failed", error="x" * 15), SHORT,
+                                advertised=advertised), 5)
+            for advertised in (True, False)
+        ),
+        # The mark of a title of a call takes the place of a character.
+        (updates.tool(SHELL, "/srv", SHORT), 6),
+        (updates.progress(Progress(1, "m", "c", (Line("shell", None, SHELL.input or {}),)), SHORT),
+         6),
+        (toolcalls.permission(
+            PermissionAsk(id="per_1", session_id="ses_1", action="shell"), SHELL, "/srv", None,
+            SHORT), 6),
+    ],
+)  # fmt: skip
+def test_what_is_cut_of_a_sentence_is_told(update: dict[str, Any], missing: int) -> None:
+    assert omitted(update) == {"line_chars": missing}
+
+
+def test_what_is_cut_of_an_error_is_told_in_its_data() -> None:
+    error = updates.prompt_error(Outcome("msg_1", None, -32603, "x" * 15, "failed"), SHORT)
+    assert omitted_of_error(error) == {"line_chars": 5}
+    whole = updates.prompt_error(Outcome("msg_1", None, -32603, "x" * 10, "failed"), SHORT)
+    assert omitted_of_error(whole) == {}
+
+
+def test_a_sentence_that_is_whole_says_nothing_of_it() -> None:
+    told = updates.notice(Notice(1, "retry", "x" * 10), SHORT, advertised=True)
+    assert told["_meta"] == {META: {"notice": "retry", "text": "x" * 10}}
+    assert updates.title("x", SHORT) == {"sessionUpdate": "session_info_update", "title": "x"}
+    # A title of a call is shorter than a line may be.
+    long = replace(SHELL, input={"command": "x" * 500})
+    assert omitted(updates.tool(long, "/srv")) == {}
 
 
 def test_no_text_makes_no_chunk() -> None:

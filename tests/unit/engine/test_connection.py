@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapter.acp.framing import OUTBOUND_LIMIT
-from adapter.limits import Limits
+from adapter.limits import Bound, Limits
 from contract.errors import Code
 from stubs.server import Rule
 from stubs.waiting import until
@@ -360,3 +360,14 @@ async def test_an_unreachable_server_is_said_to_be_so(tmp_path: Path) -> None:
             await front.answer(front.prompt(session, "hi"))
         assert (caught.value.code, caught.value.data["retrySafe"]) == (Code.INTERNAL, True)
         assert caught.value.data["admitted"] is False
+
+
+async def test_what_is_cut_of_a_line_is_counted_once_for_each(tmp_path: Path) -> None:
+    async with stage(tmp_path, limits=Limits(line_chars=40)) as scene:
+        front = await scene.front()
+        session = await front.new(tmp_path)
+        assert scene.engine.counters[Bound.LINE_CHARS] == 0
+        with pytest.raises(AnswerError) as caught:
+            await front.answer(front.prompt(session, "@@error 400@@"))
+        assert caught.value.data["omitted"]["line_chars"] > 0
+        assert scene.engine.counters[Bound.LINE_CHARS] == 1
