@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 import signal
@@ -56,6 +57,8 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
         await peer.run()
         await peer.stop()
         interrupts, withdrawals = await connection.leave()
+        feed = dataclasses.asdict(engine.feed.counters)
+        engine.counters.log({f"feed.{name}": count for name, count in feed.items()})
         await last_gasp(
             settings.server,
             settings.credential,

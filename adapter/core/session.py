@@ -19,6 +19,7 @@ from adapter.core import (
     forms,
     load,
     markers,
+    oddities,
     permissions,
     recover,
     waiting,
@@ -141,16 +142,6 @@ class SessionCore:
         return not (state.turns or state.asks or state.ambience or self.owes_a_stop)
 
     @property
-    def evicted_runs(self) -> int:
-        """Runs of work that nobody here prompted which went for lack of room."""
-        return self._state.ambience.evicted
-
-    @property
-    def ambient_divergences(self) -> int:
-        """Texts of such work that were not what had been shown of them."""
-        return self._state.ambience.offsets.divergences
-
-    @property
     def beside_bytes(self) -> int:
         """What is remembered of all that is shown beside turns: sub-agents, and work of others."""
         state = self._state
@@ -171,7 +162,9 @@ class SessionCore:
 
     def step(self, given: Input) -> list[Output]:
         """What follows from one input."""
-        return self._gate.passed(given, self._step(given))
+        before = oddities.seen(self._state)
+        outputs = self._gate.passed(given, self._step(given))
+        return [*outputs, *oddities.news(before, oddities.seen(self._state))]
 
     def _step(self, given: Input) -> list[Output]:
         state = self._state

@@ -40,7 +40,8 @@ class Backlog:
     """One connection's: a queue and a task a session, and one bound over all.
 
     `send` queues an update on the outbox, `fetch` reads a message's row, `relaxed` waits for room
-    in the outbox, `give_up` ends the connection, `sleep` takes seconds.
+    in the outbox, `give_up` ends the connection, `sleep` takes seconds, `gone` is told of
+    characters that the server no longer had.
     """
 
     def __init__(
@@ -51,17 +52,17 @@ class Backlog:
         give_up: Callable[[], None],
         sleep: Callable[[float], Awaitable[None]],
         *,
+        gone: Callable[[int], None],
         limits: Limits = DEFAULTS,
     ) -> None:
         self._ways = Ways(send, fetch, relaxed, sleep, limits)
         self._give_up = give_up
+        self._gone = gone
         self._queues: dict[str, Queue] = {}
         self._drains: dict[str, asyncio.Task[None]] = {}
         self._holds: dict[str, Hold] = {}
         self._serial = 0
         self._closed = False
-        self.left_out = 0
-        """Characters that the server no longer had."""
 
     def __len__(self) -> int:
         return sum(len(queue.entries) for queue in self._queues.values())
@@ -162,7 +163,7 @@ class Backlog:
             queue.entries.clear()
 
     async def _drain(self, session_id: str) -> None:
-        self.left_out += await self._queues[session_id].pay()
+        self._gone(await self._queues[session_id].pay())
 
     def _paid(self, session_id: str, drain: asyncio.Task[None]) -> None:
         """A drain is over: by itself, by a hold, by a fault of ours, or since the client left."""

@@ -51,6 +51,7 @@ class Connection:
             self._relaxed,
             self._give_up,
             engine.sleep,
+            gone=lambda characters: engine.counters.hit(v.Oddity.CHARACTERS_GONE, characters),
             limits=engine.settings.limits,
         )
         self._sessions = OpenSessions(engine, self)

@@ -19,7 +19,6 @@ from adapter.core.offsets import OffsetTable
 from adapter.engine.counters import Counters
 from adapter.engine.hub import Hub
 from adapter.engine.idle import Places
-from adapter.engine.listed import ListCounters
 from adapter.engine.mcp import NotAdded, Registrations, not_added
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
@@ -59,7 +58,6 @@ class Engine:
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
         self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep, self._lost_mcp)
         self.counters = Counters()
-        self.listed = ListCounters()
         self.places = Places(settings.limits, clock, self.counters)
         self.watch = Watch()
         self.feed = Feed(self.server, self.watch, self, clock, settings.feed, sleep=sleep)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from adapter.acp.bounded import cut, written
 from adapter.acp.meta import META
+from adapter.core.values import Oddity
 from adapter.engine.lineage import parents
 from contract.reads import SessionRow
 from contract.routes import is_id
@@ -20,28 +20,22 @@ TITLE_CHARS: Final = 256
 DIRECTORY_BYTES: Final = 6 * 1024
 
 
-@dataclass(slots=True)
-class ListCounters:
-    """One engine's; every number only grows."""
-
-    left_out: int = 0
-    """Sessions that no client could open: an id or a directory that ACP cannot carry."""
-    lineage_refused: int = 0
-    """Parents that were not told: no id, the session itself, or a circle."""
-
-
 def infos(
-    rows: Sequence[SessionRow], active: frozenset[str] | None, counters: ListCounters
+    rows: Sequence[SessionRow],
+    active: frozenset[str] | None,
+    count: Callable[[Oddity, int], None],
 ) -> list[Json]:
     """One SessionInfo for each row; `active` is None when what runs could not be read.
+
+    `count` is told how many sessions no client could open, and how many parents are none.
 
     `_meta["opencode-acp"]`: `running`, and for a child `parentSessionId` and `spawnedBy`, which
     is the same session under the name that older clients read.
     """
     kept = [row for row in rows if _can_be_opened(row)]
-    counters.left_out += len(rows) - len(kept)
+    count(Oddity.SESSIONS_NOT_LISTED, len(rows) - len(kept))
     parent_of, refused = parents(kept)
-    counters.lineage_refused += refused
+    count(Oddity.PARENTS_NOT_TOLD, refused)
     return [_info(row, active, parent_of.get(row.id)) for row in kept]
 
 

@@ -4,6 +4,7 @@ The core decides; the engine performs. `Input` is everything that can happen to 
 `Output` everything that may follow from it.
 """
 
+from adapter.core.values.counts import Oddity
 from adapter.core.values.inputs import (
     Admission,
     Answered,
@@ -100,6 +101,7 @@ __all__ = [
     "LetGo",
     "Line",
     "Notice",
+    "Oddity",
     "OfChild",
     "OfRun",
     "Origin",

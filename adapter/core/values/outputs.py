@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from adapter.core.values.counts import Oddity
 from adapter.core.values.outcome import Decision, Outcome, Wait
 from adapter.limits import Bound
 from contract.shapes import Form, JsonObject, PermissionAsk, ToolContent
@@ -275,9 +276,9 @@ class Disarm:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A limit was hit, so many times."""
+    """A limit was hit, or an oddity met, so many times."""
 
-    bound: Bound
+    bound: Bound | Oddity
     times: int = 1
 
 

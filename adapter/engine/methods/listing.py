@@ -46,7 +46,7 @@ class Listing:
         merged, active = await asyncio.gather(
             self._page(walk, names, roots=not children), self._active()
         )
-        sessions = infos(merged.rows, active, self._desk.engine.listed)
+        sessions = infos(merged.rows, active, self._desk.engine.counters.hit)
         result: Json = {"sessions": sessions}
         walk = await self._rest(merged, names, roots=not children)
         if any(walk.legs):

@@ -128,7 +128,7 @@ def test_a_text_that_is_not_what_was_shown_adds_nothing_and_is_counted(scene: Sc
     scene.new()
     scene.part("text.ended", text="xyz")
     assert scene.new() == []
-    assert scene.drive.core.ambient_divergences == 1
+    assert v.Counted(v.Oddity.DIVERGENCES) in scene.drive.said
 
 
 def test_a_text_whose_start_was_not_heard_comes_whole_at_its_end(scene: Scene) -> None:
@@ -284,7 +284,7 @@ def test_runs_are_bounded_and_what_went_is_not_shown_again(scene: Scene) -> None
     scene.new()
     scene.part("text.ended", "msg_first", text="abc")
     assert scene.new() == []
-    assert scene.drive.core.evicted_runs == 1
+    assert of(scene.drive.said, v.Counted) == [v.Counted(v.Oddity.RUNS_EVICTED)]
 
 
 def test_a_run_that_is_heard_of_stays(scene: Scene) -> None:

@@ -36,7 +36,10 @@ class Client:
         self.pauses = 0
         self.target = 0
         self.reached = asyncio.Event()
-        self.backlog = Backlog(self._send, self._fetch, self._relaxed, self._leave, self._sleep)
+        self.left_out = 0
+        self.backlog = Backlog(
+            self._send, self._fetch, self._relaxed, self._leave, self._sleep, gone=self._lost
+        )
 
     def _send(self, session_id: str, update: Json) -> None:
         self.sessions.append(session_id)
@@ -58,6 +61,9 @@ class Client:
 
     async def _relaxed(self) -> None:
         await self.room.wait()
+
+    def _lost(self, characters: int) -> None:
+        self.left_out += characters
 
     def _leave(self) -> None:
         self.gone = True
@@ -163,7 +169,7 @@ async def test_text_that_the_server_lost_is_counted_once_the_turn_is_over() -> N
     client.room.set()
     await client.backlog.drained(SESSION)
     assert client.texts_sent() == ["ha"]
-    assert client.backlog.left_out == 2
+    assert client.left_out == 2
 
 
 async def test_a_text_that_still_grows_after_the_turn_is_waited_for() -> None:
@@ -173,7 +179,7 @@ async def test_a_text_that_still_grows_after_the_turn_is_waited_for() -> None:
     client.room.set()
     await client.backlog.drained(SESSION)
     assert client.texts_sent() == [client.growing]
-    assert client.backlog.left_out == 0
+    assert client.left_out == 0
 
 
 async def test_a_session_does_not_wait_for_the_text_of_another() -> None:
@@ -278,4 +284,4 @@ async def test_work_that_nobody_here_prompted_is_given_up_in_the_end() -> None:
     # Nobody waits for it: a turn that does has its own, shorter patience.
     await until("the text is given up", given_up)
     assert client.texts_sent() == ["one"]
-    assert (client.backlog.left_out, client.pauses) == (4, AMBIENT_ATTEMPTS)
+    assert (client.left_out, client.pauses) == (4, AMBIENT_ATTEMPTS)

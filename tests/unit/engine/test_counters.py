@@ -1,30 +1,53 @@
-"""Counters: what was hit, and one line in the log for each kind."""
+"""Counters: what was hit and met, one line in the log for each kind, and one for all at the end."""
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
+from adapter.core.values import Oddity
 from adapter.engine.counters import Counters
 from adapter.limits import Bound
 
 
-def test_hits_are_counted_by_the_name_of_their_limit() -> None:
+def test_hits_are_counted_by_their_kind() -> None:
     counters = Counters()
-    assert set(counters.read()) == {bound.value for bound in Bound}
-    assert not any(counters.read().values())
+    assert not any(counters[one] for one in [*Bound, *Oddity])
     counters.hit(Bound.PROMPTS)
     counters.hit(Bound.PROMPTS, 3)
-    assert counters[Bound.PROMPTS] == counters.read()["prompts"] == 4
-    assert sum(counters.read().values()) == 4
+    counters.hit(Oddity.CHARACTERS_GONE, 7)
     counters.hit_all({"prompts": 10, "tool_locations": 2})
-    assert counters.read()["prompts"] == 5
-    assert counters.read()["tool_locations"] == 1
+    assert (counters[Bound.PROMPTS], counters[Bound.TOOL_LOCATIONS]) == (5, 1)
+    assert counters[Oddity.CHARACTERS_GONE] == 7
+
+
+def test_no_two_kinds_have_one_name() -> None:
+    names = [one.value for one in [*Bound, *Oddity]]
+    assert len(set(names)) == len(names)
 
 
 def test_the_log_says_each_kind_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     counters = Counters()
-    for bound in (Bound.PROMPTS, Bound.SESSIONS, Bound.PROMPTS, Bound.SESSIONS):
-        counters.hit(bound)
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "prompts" in caplog.messages[0]
-    assert "sessions" in caplog.messages[1]
+    counters.hit(Oddity.DIVERGENCES, 0)
+    for _ in range(2):
+        for one in (Bound.PROMPTS, Bound.IDLE_SECONDS, Oddity.DIVERGENCES):
+            counters.hit(one)
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["WARNING", "INFO", "INFO"]
+    named = zip(caplog.messages, ["prompts", "idle_seconds", "divergences"], strict=True)
+    assert all(name in message for message, name in named)
+
+
+def test_one_line_tells_all_counts(caplog: pytest.LogCaptureFixture) -> None:
+    counters = Counters()
+    for _ in range(3):
+        counters.hit(Bound.LINE_CHARS)
+    counters.hit(Oddity.RUNS_EVICTED)
+    caplog.clear()
+    caplog.set_level(logging.INFO)
+    counters.log({"feed.losses": 2, "feed.malformed": 0})
+    (record,) = caplog.records
+    assert record.levelname == "INFO"
+    assert record.getMessage() == "counted: line_chars 3, runs_evicted 1, feed.losses 2"

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from adapter.core.values import Oddity
+from adapter.engine.counters import Counters
 from adapter.engine.lineage import parents
-from adapter.engine.listed import DIRECTORY_BYTES, TITLE_CHARS, ListCounters, infos
+from adapter.engine.listed import DIRECTORY_BYTES, TITLE_CHARS, infos
 from contract.reads import SessionRow
 
 NOBODY: frozenset[str] = frozenset()
@@ -19,7 +21,7 @@ def row(name: str = "ses_a", parent: object = None, **more: Any) -> SessionRow:
 
 
 def info(one: SessionRow, active: frozenset[str] | None = NOBODY) -> dict[str, Any]:
-    (found,) = infos([one], active, ListCounters())
+    (found,) = infos([one], active, Counters().hit)
     return found
 
 
@@ -49,7 +51,7 @@ def test_a_long_title_is_cut_with_a_mark() -> None:
 
 def test_what_runs_comes_from_what_is_active_alone() -> None:
     assert info(row(), frozenset({"ses_a"}))["_meta"]["opencode-acp"]["running"] is True
-    assert infos([], frozenset({"ses_a"}), ListCounters()) == []
+    assert infos([], frozenset({"ses_a"}), Counters().hit) == []
     # Not known is not told.
     assert "_meta" not in info(row(), None)
 
@@ -77,11 +79,11 @@ def test_the_last_change_is_the_time_of_a_session() -> None:
     ],
 )
 def test_a_session_that_no_client_can_open_is_left_out_and_counted(more: dict[str, Any]) -> None:
-    counters = ListCounters()
+    counters = Counters()
     found = infos([row(**{"name": "ses_b"}), row(**{"name": "ses_a"}).model_copy(
-        update=_copied(more))], NOBODY, counters)  # fmt: skip
+        update=_copied(more))], NOBODY, counters.hit)  # fmt: skip
     assert [one["sessionId"] for one in found] == ["ses_b"]
-    assert (counters.left_out, counters.lineage_refused) == (1, 0)
+    assert (counters[Oddity.SESSIONS_NOT_LISTED], counters[Oddity.PARENTS_NOT_TOLD]) == (1, 0)
 
 
 def _copied(more: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def _copied(more: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_child_is_told_with_its_parent() -> None:
-    (child, _) = infos([row("ses_b", "ses_a"), row()], NOBODY, ListCounters())
+    (child, _) = infos([row("ses_b", "ses_a"), row()], NOBODY, Counters().hit)
     told = child["_meta"]["opencode-acp"]  # type: ignore[index]
     assert (told["parentSessionId"], told["spawnedBy"]) == ("ses_a", "ses_a")
 
@@ -99,16 +101,16 @@ def test_a_child_is_told_with_its_parent() -> None:
     "parent", ["", " ", "nonsense", "ses_", "ses_/x", 7, True, [], {}, "ses_a"]
 )
 def test_a_parent_that_cannot_be_is_not_told_but_counted(parent: object) -> None:
-    counters = ListCounters()
-    (found,) = infos([row("ses_a", parent)], NOBODY, counters)
+    counters = Counters()
+    (found,) = infos([row("ses_a", parent)], NOBODY, counters.hit)
     assert found["_meta"] == {"opencode-acp": {"running": False}}
-    assert (counters.left_out, counters.lineage_refused) == (0, 1)
+    assert (counters[Oddity.SESSIONS_NOT_LISTED], counters[Oddity.PARENTS_NOT_TOLD]) == (0, 1)
 
 
 def test_a_root_has_no_lineage_to_count() -> None:
-    counters = ListCounters()
-    infos([row()], NOBODY, counters)
-    assert counters.lineage_refused == 0
+    counters = Counters()
+    infos([row()], NOBODY, counters.hit)
+    assert counters[Oddity.PARENTS_NOT_TOLD] == 0
 
 
 def test_a_parent_need_not_be_on_the_page() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from adapter.core.values import Oddity
 from adapter.limits import Limits
 from contract.errors import Code
 from stubs.server import Rule
@@ -105,7 +106,7 @@ async def test_what_no_client_could_open_is_left_out_and_counted(
     session = await front.new(scene.root)
     scene.stub.host.store.sessions[session].directory = ""
     assert await front.call("session/list") == {"sessions": []}
-    assert scene.engine.listed.left_out == 1
+    assert scene.engine.counters[Oddity.SESSIONS_NOT_LISTED] == 1
 
 
 async def test_a_deletion_that_fails_leaves_the_session_open(scene: Stage, front: Front) -> None:
