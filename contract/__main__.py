@@ -1,4 +1,4 @@
-"""`python -m contract check URL [--password-file FILE]`: does a server have our routes?
+"""`python -m contract check URL [--password-file FILE] [--all]`: has a server our routes?
 
 Exit code 0: every route in use is there; 1: one is missing; 2: bad arguments; 3: the server
 refused the password; 75: it cannot be reached or is no OpenCode server.
@@ -32,12 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     check = commands.add_parser("check", help="compare the route table with a live server")
     check.add_argument("url", metavar="URL")
     check.add_argument("--password-file", type=Path, metavar="FILE")
+    check.add_argument("--all", action="store_true", help="list what makes no difference, too")
     arguments = parser.parse_args(argv)
     try:
         password = _password(arguments.password_file)
     except (OSError, UnicodeDecodeError):
         return _fail(USAGE, f"The password file {arguments.password_file} cannot be read.")
-    return _check(arguments.url.rstrip("/"), password)
+    return _check(arguments.url.rstrip("/"), password, whole=arguments.all)
 
 
 def _password(file: Path | None) -> str | None:
@@ -46,7 +47,7 @@ def _password(file: Path | None) -> str | None:
     return os.environ.get("OPENCODE_SERVER_PASSWORD") or os.environ.get("OPENCODE_PASSWORD")
 
 
-def _check(url: str, password: str | None) -> int:
+def _check(url: str, password: str | None, *, whole: bool) -> int:
     auth = None if password is None else httpx.BasicAuth(USER, password)
     try:
         with httpx.Client(auth=auth, trust_env=False, timeout=10) as client:
@@ -62,7 +63,7 @@ def _check(url: str, password: str | None) -> int:
     if not live:
         return _fail(UNREACHABLE, f"The server at {url} lists no routes.")
     comparison = compare(live)
-    print(report(comparison))
+    print(report(comparison, whole=whole))
     return 0 if comparison.complete else MISSING
 
 

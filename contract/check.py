@@ -47,18 +47,29 @@ def compare(live: frozenset[tuple[str, str]]) -> Comparison:
     )
 
 
-def report(comparison: Comparison) -> str:
-    """The comparison in lines: what stops the adapter first."""
-    lines = [
-        f"missing, {_weight(route)}: {route.name} ({route.why})"
-        for route in sorted(comparison.absent, key=lambda route: (not route.required, route.name))
-    ]
-    lines += [f"new, not in the table: {name}" for name in comparison.new]
-    if not lines:
-        lines = [f"All {len(ROUTES)} routes are as the table has them."]
-    elif comparison.complete:
-        lines.append("Every route that the adapter uses is there.")
+def report(comparison: Comparison, *, whole: bool = False) -> str:
+    """The comparison in lines: the verdict, then what stops the adapter.
+
+    What makes no difference to it is a number, and listed too if `whole`.
+    """
+    absent = sorted(comparison.absent, key=lambda route: (not route.required, route.name))
+    needed = [_missing(route) for route in absent if route in USED]
+    others = [_missing(route) for route in absent if route not in USED]
+    others += [f"new, not in the table: {name}" for name in comparison.new]
+    if not needed and not others:
+        return f"All {len(ROUTES)} routes are as the table has them."
+    lines = ["Every route that the adapter uses is there."]
+    if needed:
+        lines = [f"Routes that the adapter uses are missing: {len(needed)}.", *needed]
+    if others and whole:
+        lines += others
+    elif others:
+        lines.append(f"Other differences: {len(others)}; --all lists them.")
     return "\n".join(lines)
+
+
+def _missing(route: Route) -> str:
+    return f"missing, {_weight(route)}: {route.name} ({route.why})"
 
 
 def _weight(route: Route) -> str:

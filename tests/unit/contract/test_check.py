@@ -42,23 +42,28 @@ def test_a_server_like_the_table_is_complete() -> None:
     assert report(comparison) == "All 136 routes are as the table has them."
 
 
-def test_required_ones_come_first_and_new_ones_last() -> None:
+def test_the_verdict_comes_first_and_what_makes_no_difference_last() -> None:
     live = live_routes(
         document(without=("GET /api/vcs", INTERRUPT.name), extra=(("get", "/api/oracle"),))
     )
     comparison = compare(live)
     assert not comparison.complete
-    assert [line.split(":")[0] for line in report(comparison).splitlines()] == [
+    assert [line.split(":")[0] for line in report(comparison, whole=True).splitlines()] == [
+        "Routes that the adapter uses are missing",
         "missing, required",
         "missing, not used",
         "new, not in the table",
     ]
+    assert report(comparison).splitlines()[2:] == ["Other differences: 2; --all lists them."]
 
 
 def test_a_missing_unused_route_leaves_it_complete() -> None:
     comparison = compare(live_routes(document(without=("GET /api/vcs",))))
     assert comparison.complete
-    assert report(comparison).endswith("Every route that the adapter uses is there.")
+    assert report(comparison).splitlines() == [
+        "Every route that the adapter uses is there.",
+        "Other differences: 1; --all lists them.",
+    ]
 
 
 @respx.mock
@@ -69,6 +74,17 @@ def test_exit_0_with_the_password_of_the_file(tmp_path: Path) -> None:
     assert main(["check", URL + "/", "--password-file", str(file)]) == 0
     sent = route.calls.last.request.headers["authorization"]
     assert sent == httpx.BasicAuth("opencode", "pw")._auth_header
+
+
+@respx.mock
+@pytest.mark.parametrize(("flags", "lines"), [([], 2), (["--all"], 3)])
+def test_all_differences_are_listed_on_demand(
+    flags: list[str], lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = document(without=("GET /api/vcs", "GET /api/agent/{agentID}"))
+    respx.get(f"{URL}/openapi.json").respond(json=lacking)
+    assert main(["check", URL, *flags]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == lines
 
 
 @respx.mock
