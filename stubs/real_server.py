@@ -1,18 +1,23 @@
 """A real OpenCode server with the scripted model behind it, for one run.
 
 It has a HOME, a project directory and a model of its own; it reaches nothing outside loopback.
+`python -m stubs.real_server [--port PORT]` serves until Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -65,9 +70,12 @@ def config(model_url: str, permission: Permission, extra: Mapping[str, Any]) -> 
 
 
 class RealServer:
-    """One `opencode serve` on loopback. Made by `real_server`; not started yet."""
+    """One `opencode serve` on loopback. Made by `real_server`; not started yet.
 
-    def __init__(self, root: Path, model: ScriptedModel) -> None:
+    `port` 0 takes a free one.
+    """
+
+    def __init__(self, root: Path, model: ScriptedModel, port: int = 0) -> None:
         self.url = ""
         self.username = USERNAME
         self.password = PASSWORD
@@ -76,7 +84,7 @@ class RealServer:
         self.project = root / "project"
         self.log = root / "serve.log"
         self._root = root
-        self._port = 0
+        self._port = port
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -106,9 +114,9 @@ class RealServer:
         return httpx.AsyncClient(base_url=self.url, auth=auth, timeout=30.0)
 
     async def start(self) -> None:
-        """Start it and wait until it answers: on a free port at first, later on the same one.
+        """Start it and wait until it answers; each further start is on the port of the first.
 
-        Raises TimeoutError with the server's own words when it does not come up.
+        Raises TimeoutError or, with the server's own words, RuntimeError when it does not come up.
         """
         self.home.mkdir(exist_ok=True)
         models = self._root / "models.json"
@@ -184,7 +192,7 @@ class RealServer:
 
 @asynccontextmanager
 async def real_server(
-    root: Path, permission: Permission | None = None, **extra: Any
+    root: Path, permission: Permission | None = None, *, port: int = 0, **extra: Any
 ) -> AsyncIterator[RealServer]:
     """Model and server, running; `server.project` is a project with that `permission`.
 
@@ -192,7 +200,7 @@ async def real_server(
     killed too. Raises MissingPartError without the real parts.
     """
     async with ScriptedModel() as model:
-        server = RealServer(root, model)
+        server = RealServer(root, model, port)
         server.home.mkdir()
         server.add_project("project", permission, **extra)
         try:
@@ -203,3 +211,47 @@ async def real_server(
                 await server.stop()
             finally:
                 await asyncio.to_thread(kill_processes_of_home, server.home)
+
+
+async def serve(root: Path, port: int) -> None:
+    """A server whose shell calls ask, until SIGINT or SIGTERM; says how to use it on stdout.
+
+    Raises as `real_server` and `RealServer.start` do.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with real_server(root, {"shell": "ask"}, port=port) as server:
+        file = root / "password"
+        file.touch(0o600)
+        file.write_text(server.password, encoding="utf-8")
+        folder = Path(sys.executable).parent
+        agent = [str(folder / "opencode-acp"), "--server", server.url, "--password-file", str(file)]
+        client = [sys.executable, "-m", "stubs.client", "--cwd", str(server.project)]
+        print(f"listening on {server.url}")
+        print(f"password file: {file}")
+        print(f"project with the scripted model: {server.project}")
+        print(f"log: {server.log}")
+        print(f"Ctrl-C or SIGTERM ends the server and removes {root}. A client:")
+        words = [*client, "--prompt", "Hi @@think 3 && text 20 50@@", "--", *agent]
+        print(shlex.join(words), flush=True)
+        await stop.wait()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the flags and serve; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m stubs.real_server", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    flags = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="opencode-acp-server-") as root:
+        try:
+            asyncio.run(serve(Path(root), flags.port))
+        except (RuntimeError, TimeoutError) as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
