@@ -7,6 +7,7 @@ interface could keep (a pattern, a format) is left to the client and the server 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -36,6 +37,8 @@ TEXT_CHARS: Final = 2048
 # Characters of all that a form shows: a line holds 1 MiB, and one may take six bytes.
 FORM_CHARS: Final = 128 * 1024
 INT64: Final = 2**63 - 1
+# The server keeps numbers as JavaScript does: whole ones are all exact up to here.
+EXACT: Final = 2**53
 # Characters of one answer.
 ANSWER_CHARS: Final = 64 * 1024
 OTHER: Final = "_other"
@@ -288,12 +291,26 @@ def _takes(field: TextField, words: str) -> bool:
 def _counted(field: NumberField, given: object) -> int | float | None:
     if isinstance(given, bool) or not isinstance(given, int | float):
         return None
-    number = int(given) if field.type == "integer" and given == given // 1 else given
-    if field.type == "integer" and not isinstance(number, int):
+    number = _kept(given)
+    if number is None or (field.type == "integer" and number != number // 1):
         return None
     low = field.minimum is None or number >= field.minimum
     high = field.maximum is None or number <= field.maximum
     return number if low and high else None
+
+
+def _kept(given: int | float) -> int | float | None:
+    """The number as the server keeps it, in a double; None for one that it would round or refuse.
+
+    A whole number is an integer however it was written, unless it is over 2^53.
+    """
+    try:
+        kept = float(given)
+    except OverflowError:
+        return None
+    if kept != given or not math.isfinite(kept):
+        return None
+    return int(kept) if kept.is_integer() and abs(kept) <= EXACT else kept
 
 
 def _chosen(field: ManyField, given: object, other: object) -> list[str] | None:

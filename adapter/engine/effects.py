@@ -84,7 +84,7 @@ class Effects:
         await self._settle(output.ask_id, reply)
 
     async def _settle(self, ask_id: str, reply: Awaitable[bool]) -> None:
-        """Send the reply of an ask, and tell the core what became of it."""
+        """Send the reply of an ask, and tell the core what became of it, whatever that is."""
         try:
             found = await reply
         except Refused as error:
@@ -95,5 +95,10 @@ class Effects:
         except (UpstreamError, ValueError) as error:
             logger.warning("the reply to %s did not arrive: %s", ask_id, error)
             self._step(v.Replied(ask_id, settled=False))
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
+            # A fault of ours, which the same answer would only repeat. It may quote the answer.
+            what = type(error).__name__
+            logger.error("the reply to %s could not be sent: %s", ask_id, what)
+            self._step(v.Replied(ask_id, settled=False, refused=True))
         else:
             self._step(v.Replied(ask_id, settled=True, found=found))

@@ -3,12 +3,14 @@
 The server stores and echoes lone surrogates, which orjson refuses (OpenCode facts, later
 experiments 16). They are read with json and become U+FFFD; outgoing ones become U+FFFD too, so
 that an echo equals what was sent.
+Integers over 64 bits, which orjson refuses as well, are written as they are.
 Workaround "lone surrogates become U+FFFD".
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Final, NoReturn
 
@@ -36,11 +38,15 @@ def decode(data: bytes | str) -> object:
 
 
 def encode(value: object) -> bytes:
-    """A JSON body of dicts, lists, strings, numbers, booleans and None."""
+    """A JSON body of dicts, lists, strings, numbers, booleans and None.
+
+    NaN and infinities become null. TypeError for anything else is a fault of the caller.
+    """
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        return orjson.dumps(_repair(value))
+        text = json.dumps(_repair(value), ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8")
 
 
 def _decode_loosely(data: bytes | str) -> object:
@@ -59,6 +65,8 @@ def _repair(value: object) -> object:
     match value:
         case str():
             return clean(value)
+        case float():
+            return value if math.isfinite(value) else None
         case list() | tuple():
             return [_repair(item) for item in value]
         case dict():

@@ -110,6 +110,38 @@ async def test_every_kind_of_field_is_shown_and_answered(stage: Stage) -> None:
         await agent.cancel(session)
 
 
+@pytest.mark.parametrize(
+    ("number", "kept"),
+    [(2**53 + 1, False), (10**400, False), (-(10**400), False), (2**64, True), (1e300, True),
+     (-(2**53), True)],
+    ids=["rounded", "too large", "too small", "over 64 bits", "1e300", "-2^53"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["integer", "number"])
+async def test_a_number_is_answered_as_it_is_or_not_at_all(
+    stage: Stage, kind: str, number: float, kept: bool
+) -> None:
+    """The server keeps doubles: it rounds what is between them and refuses what is beyond."""
+    agent, front = await shows_forms(stage, accept(count=number)), await stage.front_end()
+    session = await agent.new_session(stage.project())
+    async with prompting(agent, session, "@@text 200 20@@"):
+        await saw_text(agent, session, "w1 ")
+        fields = [{"key": "count", "type": kind}]
+        made = await front.http.post(
+            f"/api/session/{session}/form", json={"title": "Number", "fields": fields}
+        )
+        form_id = made.raise_for_status().json()["data"]["id"]
+
+        async def answered() -> Json | None:
+            state: Json = (await front.get(f"session/{session}/form/{form_id}"))["state"]
+            return state if state["status"] != "pending" else None
+
+        state = await until("the form is answered", answered)
+        assert state["status"] == "answered"
+        told = {key: float(value) for key, value in state["answer"].items()}
+        assert told == ({"count": float(number)} if kept else {})
+        await agent.cancel(session)
+
+
 async def test_an_answer_that_the_server_refuses_is_given_up(stage: Stage) -> None:
     agent, front = await shows_forms(stage, accept(mail="nobody")), await stage.front_end()
     session = await agent.new_session(stage.project())

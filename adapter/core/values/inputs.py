@@ -117,7 +117,7 @@ class FormAnswered:
 class Replied:
     """The reply of an ask reached the server (`settled`), or could not be delivered.
 
-    `refused`: the server has the reply and does not take it; the ask is open as before.
+    `refused`: this reply will never be taken, or cannot be written; the ask is open as before.
     """
 
     ask_id: str

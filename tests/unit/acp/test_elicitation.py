@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from adapter.acp import elicitation
 from adapter.acp.framing import encode
 from adapter.core import values as v
+from adapter.upstream.decode import encode as encode_body
 from contract.shapes import Form
 from stubs.server.answers import fault_of_answer
 from tests.support.oracle import Oracle
@@ -252,6 +254,22 @@ def test_one_value_that_does_not_fit_leaves_the_others() -> None:
 @pytest.mark.parametrize("number", [2.0, 2])
 def test_a_whole_number_is_an_integer_however_it_is_written(number: float) -> None:
     assert type(accept(count=number)["count"]) is int
+
+
+@pytest.mark.parametrize("kind", ["integer", "number"])
+@pytest.mark.parametrize("number", [2**53, -(2**53), 2**53 + 2, 2**63, 2**64, 1e300, -1e300, 0.0])
+def test_a_number_that_the_server_keeps_is_answered(kind: str, number: float) -> None:
+    told = accept({"key": "n", "type": kind}, n=number)
+    assert told == {"n": number}
+    assert json.loads(encode_body(told), parse_int=float) == {"n": float(number)}
+
+
+@pytest.mark.parametrize("kind", ["integer", "number"])
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**64 + 1, 10**400, -(10**400)])
+def test_a_number_that_the_server_would_round_or_refuse_is_not_answered(
+    kind: str, number: int
+) -> None:
+    assert accept({"key": "n", "type": kind}, n=number) == {}
 
 
 def test_an_answer_whose_condition_does_not_hold_is_left_out() -> None:

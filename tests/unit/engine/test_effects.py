@@ -188,6 +188,28 @@ async def test_no_answer_to_a_form_is_logged(
     assert "hunter2" not in caplog.text
 
 
+@pytest.mark.parametrize("decided", ["answer", "approval"])
+async def test_a_reply_that_cannot_be_written_is_refused_and_not_logged(
+    bench: Bench, caplog: pytest.LogCaptureFixture, decided: str
+) -> None:
+    """A fault of ours: the core is told all the same, so that no ask stays open for it."""
+
+    class Unwritable:
+        def __repr__(self) -> str:
+            return "hunter2"
+
+    odd: Any = Unwritable()
+    output, ask_id = (
+        (v.AnswerForm("ses_a", "frm_1", {"q0": odd}), "frm_1")
+        if decided == "answer"
+        else (v.Reply("ses_a", "per_1", odd), "per_1")
+    )
+    steps = await bench.perform(output)
+    assert steps == [v.Replied(ask_id, settled=False, refused=True)]
+    assert ask_id in caplog.text
+    assert "hunter2" not in caplog.text
+
+
 @respx.mock
 @pytest.mark.parametrize("output", SERVER_SIDE, ids=lambda output: type(output).__name__)
 @pytest.mark.parametrize("failure", [503, 401, 400, 404, 200, httpx.ConnectError, httpx.ReadError])

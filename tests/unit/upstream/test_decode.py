@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,19 @@ JSON = st.recursive(
 @given(TEXT)
 def test_what_is_sent_comes_back_cleaned(text: str) -> None:
     assert decode(encode({"text": text})) == {"text": clean(text)}
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**400])
+@pytest.mark.parametrize("text", ["x", "\ud800"])
+def test_an_integer_of_any_size_is_written_as_it_is(number: int, text: str) -> None:
+    body = encode({"n": [number], "t": text})
+    assert json.loads(body) == {"n": [number], "t": clean(text)}
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_what_is_no_number_of_json_becomes_null(number: float) -> None:
+    assert encode({"n": number}) == b'{"n":null}'
+    assert json.loads(encode({"n": number, "t": "\ud800", "i": 2**64}))["n"] is None
 
 
 @given(JSON)
