@@ -16,10 +16,12 @@ from tests.scenarios.raw import raw_agent
 from tests.scenarios.stage import (
     ASKS,
     TEXT,
+    Json,
     Stage,
     agent_argv,
     agent_env,
     audit,
+    checked_agent,
     fails,
     notices,
     prompting,
@@ -89,13 +91,16 @@ async def test_one_session_too_many_is_refused_and_a_prompt_too_long(
 
 
 async def test_an_idle_session_comes_back_with_its_conversation(stage: Stage, file: Path) -> None:
-    agent = await limited(stage, file, idle_seconds=0.2)
-    session = await agent.new_session(stage.project())
-    await agent.prompt(session, "@@text 2@@")
-    await until_log(agent, "idle_seconds")
-    result = await agent.prompt(session, "@@text 3@@")
-    assert result["stopReason"] == "end_turn"
-    assert agent.transcript(session).text() == words(2) + words(3)
+    write(file, {"idle_seconds": 0.2})
+    # It is no warning that a session is put aside.
+    argv = [*agent_argv(stage.backend.url), "--config", str(file), "--log-level", "info"]
+    async with checked_agent(argv, agent_env(stage.backend.password)) as agent:
+        session = await agent.new_session(stage.project())
+        await agent.prompt(session, "@@text 2@@")
+        await until_log(agent, "INFO adapter.engine.counters: the limit idle_seconds")
+        result = await agent.prompt(session, "@@text 3@@")
+        assert result["stopReason"] == "end_turn"
+        assert agent.transcript(session).text() == words(2) + words(3)
 
 
 async def until_log(agent: CheckedClient, words: str) -> None:
@@ -314,6 +319,30 @@ async def test_asks_that_are_open_at_once_over_the_limit_are_declined(
     assert sorted(statuses(shown)) == ["completed", "failed"]
     assert shown.text() == words(2)
     assert b"the limit open_asks was hit" in agent.stderr
+
+
+@pytest.mark.parametrize("limit", ["turn_asks", "open_asks"])
+async def test_an_ask_over_the_limit_takes_no_sibling_along(
+    stage: Stage, file: Path, limit: str
+) -> None:
+    """The server rejects the siblings of a rejected ask, so the refusal waits for them."""
+    agent = await limited(stage, file, None, **{limit: 1})
+
+    async def over() -> bool:
+        return f"the limit {limit} was hit".encode() in agent.stderr
+
+    async def policy(_: Json) -> str:
+        await until("the second ask is over the limit", over)
+        return "allow_once"
+
+    agent.policy = policy
+    session = await agent.new_session(stage.project(ASKS))
+    calls = " && ".join(shell(f"echo {word}") for word in ("one", "two"))
+    result = await agent.prompt(session, f"@@{calls} || text 2@@")
+    shown = agent.transcript(session)
+    assert (result["stopReason"], shown.text()) == ("end_turn", words(2))
+    assert sorted(statuses(shown)) == ["completed", "failed"]
+    assert len(shown.asks) == 1
 
 
 async def test_asks_of_a_turn_over_the_limit_are_declined_and_the_next_turn_asks_again(
