@@ -11,6 +11,7 @@ from typing import Final
 
 from adapter.core import cancel, children, elicited, forms, permissions, waiting
 from adapter.core.state import (
+    ACTIVE_PATIENCE,
     Ask,
     AskStep,
     CancelStep,
@@ -33,8 +34,6 @@ from adapter.limits import Bound
 from contract import events as ev
 from contract.shapes import GLOBAL, Form, PermissionAsk
 
-# Times `unattended` that an ask is left while the root runs a turn of somebody else.
-ACTIVE_PATIENCE: Final = 5
 # Asks of one session that are known at once, those that are declined and not settled yet as well.
 # One more is left to the reads, which show it again after a silence (rule 7).
 KNOWN_BOUND: Final = 1024

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import NamedTuple
 
 from adapter.core.state import SessionState
 from adapter.core.values import Counted, Oddity
 
 
-def seen(state: SessionState) -> Mapping[Oddity, int]:
+class Seen(NamedTuple):
     """How often, so far."""
-    tables = (state.offsets, state.beside, state.ambience.offsets)
-    return {
-        Oddity.DIVERGENCES: sum(table.divergences for table in tables),
-        Oddity.RUNS_EVICTED: state.ambience.evicted,
-    }
+
+    divergences: int
+    evicted: int
 
 
-def news(before: Mapping[Oddity, int], after: Mapping[Oddity, int]) -> list[Counted]:
+def seen(state: SessionState) -> Seen:
+    ambience = state.ambience
+    divergences = (
+        state.offsets.divergences + state.beside.divergences + ambience.offsets.divergences
+    )
+    return Seen(divergences, ambience.evicted)
+
+
+def news(before: Seen, after: Seen) -> list[Counted]:
     """What has come since `before`."""
-    grown = {what: count - before[what] for what, count in after.items()}
+    if before == after:
+        return []
+    grown = {
+        Oddity.DIVERGENCES: after.divergences - before.divergences,
+        Oddity.RUNS_EVICTED: after.evicted - before.evicted,
+    }
     return [Counted(what, times) for what, times in grown.items() if times]

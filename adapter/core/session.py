@@ -164,7 +164,7 @@ class SessionCore:
         """What follows from one input."""
         before = oddities.seen(self._state)
         outputs = self._gate.passed(given, self._step(given))
-        return [*outputs, *oddities.news(before, oddities.seen(self._state))]
+        return outputs + oddities.news(before, oddities.seen(self._state))
 
     def _step(self, given: Input) -> list[Output]:
         state = self._state

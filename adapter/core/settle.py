@@ -12,7 +12,17 @@ from typing import Final
 
 from adapter.core import ambient, children, markers
 from adapter.core.naming import rename
-from adapter.core.state import AskStep, CancelStep, Foreign, Loose, Phase, SessionState, Turn
+from adapter.core.state import (
+    ACTIVE_PATIENCE,
+    Ask,
+    AskStep,
+    CancelStep,
+    Foreign,
+    Loose,
+    Phase,
+    SessionState,
+    Turn,
+)
 from adapter.core.values import (
     Arm,
     Disarm,
@@ -25,6 +35,7 @@ from adapter.core.values import (
 )
 from adapter.core.watched import NOT_KNOWN
 from contract.errors import Code, say
+from contract.shapes import GLOBAL
 
 # Those that run while a turn is in flight, whichever.
 TIMERS: Final = ("parked", "watch", "quiet", "gap", "reconnecting", "lost", "called")
@@ -58,8 +69,10 @@ def settle(
             out.append(WithdrawAsk(ask_id))
         if turn.mark == "unconfirmed" or outcome.code == Code.UNKNOWN_OUTCOME:
             # It may still hold up the server, and the turns behind it (rule 16).
-            ask.step, ask.decision, ask.patience = AskStep.UNATTENDED, None, 1
-            out.append(Arm(f"unattended:{ask_id}", "unattended"))
+            out.append(_unattended(ask, 1))
+        elif ask.ask.session_id not in (state.id, GLOBAL):
+            # A child in the background goes on behind the turn that made it, and waits.
+            out.append(_unattended(ask, ACTIVE_PATIENCE))
         else:
             del state.asks[ask_id]
     if turn.mark == "unconfirmed":
@@ -78,6 +91,12 @@ def settle(
         out.extend(Disarm(timer) for timer in TIMERS)
     out.append(Settled(turn.owner, outcome))
     return out + _hand_on(state, turn, outcome, item_goes_on=item_goes_on)
+
+
+def _unattended(ask: Ask, patience: int) -> Arm:
+    """Left to other front ends for a while (rule 16)."""
+    ask.step, ask.decision, ask.patience = AskStep.UNATTENDED, None, patience
+    return Arm(f"unattended:{ask.ask.id}", "unattended")
 
 
 def _let_go(state: SessionState, turn: Turn, why_open: str) -> list[Output]:

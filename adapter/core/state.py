@@ -26,6 +26,8 @@ KINDS_BOUND: Final = 256
 # Descendants of a session that are followed; further ones are not (their asks are found by
 # the reads of a gap only).
 CHILDREN_BOUND: Final = 1024
+# Times `unattended` that an ask is left while the root runs a turn of somebody else.
+ACTIVE_PATIENCE: Final = 5
 # Cancels that outlive their turns; the oldest goes first.
 LOOSE_BOUND: Final = 32
 # Characters of a descendant's title.

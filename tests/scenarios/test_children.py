@@ -126,6 +126,23 @@ async def test_the_form_of_a_child_says_which_child_asks(stage: Stage) -> None:
     assert (told["parentSessionId"], told["toolCallId"]) == (session, root_call)
 
 
+async def test_what_a_background_child_asked_is_refused_after_the_end_of_its_turn(
+    stage: Stage,
+) -> None:
+    agent = await stage.agent(unanswered, impatient=True)
+    front = await stage.front_end()
+    session = await agent.new_session(stage.project(ASKS))
+    inner = child(f"{shell('echo hi')} || text 2", background=True)
+    async with prompting(agent, session, f"@@{inner} || wait 1500 && text 2@@") as prompt:
+        await saw_ask(agent)
+        assert not prompt.done()
+        assert (await prompt)["stopReason"] == "end_turn"
+    (kid,) = await front.get("session", parentID=session)
+    await front.until_idle(kid["id"])
+    (first, last) = await front.rows(kid["id"], "assistant")
+    assert (first["content"][0]["state"]["status"], last["finish"]) == ("error", "stop")
+
+
 async def test_the_tools_of_a_child_are_lines_of_its_call(stage: Stage) -> None:
     agent = await stage.agent()
     session = await agent.new_session(stage.project())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.core import values as v
-from adapter.core.asks import ACTIVE_PATIENCE
+from adapter.core.state import ACTIVE_PATIENCE
 from adapter.core.values import Stop
 from contract.shapes import PermissionAsk
 from tests.support.drive import Drive, ask_data, event, of, row, text_row
@@ -231,6 +231,18 @@ def test_a_background_child_asks_the_client_that_it_was_made_for() -> None:
     drive.ask("per_1", None, session="ses_2")
     assert of(drive.said, v.AskClient) == []
     assert "unattended:per_1" in drive.timers
+
+
+def test_what_a_background_child_asked_is_left_to_others_when_its_turn_ends() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.step(v.Heard(event("session.created", {"sessionID": "ses_2", "parentID": "ses_1"})))
+    drive.ask("per_1", None, session="ses_2")
+    out = drive.ended("msg_1")
+    assert of(out, v.WithdrawAsk) == [v.WithdrawAsk("per_1")]
+    assert of(drive.fire("unattended:per_1"), v.TakeSnapshot)
+    out = drive.snapshot(asks=(shape("per_1", session="ses_2"),))
+    assert of(out, v.Reply) == [v.Reply("ses_2", "per_1", "reject", go_on=True)]
 
 
 def test_an_ask_of_a_turn_that_was_given_up_holds_nobody_up_for_ever() -> None:

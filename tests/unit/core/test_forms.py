@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from adapter.core import values as v
-from adapter.core.asks import ACTIVE_PATIENCE
+from adapter.core.state import ACTIVE_PATIENCE
 from adapter.limits import DEFAULTS
 from contract.shapes import Form
 from tests.support.drive import CHILD, Drive, event, of, row, text_row
