@@ -1,7 +1,8 @@
 """MCP servers of clients, registered at the server for as long as a session is open.
 
 They stand in the directory there, so that every session of it sees their tools; the name is of one
-session. Whatever goes wrong with one, the session goes on without it.
+session. Whatever goes wrong with one, the session goes on without it. What the server says of it
+is neither told nor logged: it may quote what the client keeps secret.
 """
 
 from __future__ import annotations
@@ -13,11 +14,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from adapter.acp.mcpfailures import reason as reason_of
 from adapter.acp.mcpservers import Json, config, registered_name, wanted
 from adapter.config import McpSettings
 from adapter.core import values as v
 from adapter.engine.tasks import Tasks
-from adapter.upstream.errors import UpstreamError
+from adapter.upstream.errors import (
+    Ambiguous,
+    Refused,
+    Unauthorised,
+    Unreachable,
+    UpstreamError,
+)
 from adapter.upstream.mcp import McpServers
 from contract.mcp import CONNECTED, PENDING, McpServer, McpStatus
 
@@ -25,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 # Of the time for all, what one may take to start, and again to list its tools.
 START_SHARE: Final = 0.4
-REASON_CHARS: Final = 300
 # Seconds before each further try of a removal that failed; behind the last, and for whatever is
 # not removed at the exit, the next connection of the feed or the last word of the process.
 PAUSES: Final = (1.0, 5.0, 30.0, 120.0)
@@ -245,8 +252,9 @@ class Registrations:
         try:
             await self._servers.put(directory, name, entry.config, left)
         except UpstreamError as error:
-            logger.info("the MCP server %s was not added: %s", name, error)
-            return late if self._clock() >= end else str(error).rstrip(".")
+            why = _why(error)
+            logger.info("the MCP server %s was not added: %s", name, why)
+            return late if self._clock() >= end else why
         return None
 
     async def _settled(
@@ -267,7 +275,7 @@ class Registrations:
         try:
             return await self._servers.statuses(session.directory, self._settings.patience)
         except UpstreamError as error:
-            logger.info("the MCP servers of %s cannot be read: %s", session.directory, error)
+            logger.info("the MCP servers of %s cannot be read: %s", session.directory, _why(error))
             return None
 
     def _sweep(self, session_id: str) -> None:
@@ -314,9 +322,9 @@ class Registrations:
         entry = session.entries[name]
         entry.failures += 1
         if entry.failures > 1:
-            logger.info("the MCP server %s was not removed again: %s", name, error)
+            logger.info("the MCP server %s was not removed again: %s", name, _why(error))
             return
-        logger.warning("the MCP server %s was not removed: %s", name, error)
+        logger.warning("the MCP server %s was not removed: %s", name, _why(error))
         known = [one for each in self._sessions.values() for one in each.entries.values()]
         if sum(one.failures > 0 for one in known) > LEFT:
             logger.warning("the MCP server %s is left at the server", name)
@@ -355,8 +363,22 @@ def _stands(states: Mapping[str, McpStatus] | None, name: str) -> bool:
 def _reason(states: Mapping[str, McpStatus] | None, name: str) -> str:
     if states is None or name not in states:
         return "the OpenCode server does not say that it started"
-    said = " ".join(states[name].error.split()).rstrip(".:")
-    return said[:REASON_CHARS] or f"it is {states[name].status}"
+    return reason_of(states[name])
+
+
+def _why(error: UpstreamError) -> str:
+    """What became of a request, as one phrase."""
+    match error:
+        case Unreachable():
+            return "the OpenCode server cannot be reached"
+        case Unauthorised():
+            return "the OpenCode server refused the password"
+        case Refused():
+            return "the OpenCode server refused it"
+        case Ambiguous():
+            return "the OpenCode server gave no definite answer"
+        case _:
+            return "the OpenCode server gave no usable answer"
 
 
 def not_added(owner: int, failures: Sequence[NotAdded]) -> v.Notice:

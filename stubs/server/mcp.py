@@ -71,8 +71,9 @@ class Stdio(Wire):
                 stderr=asyncio.subprocess.DEVNULL, limit=2**24,
             )  # fmt: skip
         except OSError as error:
-            reason = f"NotFound: ChildProcess.spawn ({config['command'][0]} )"
-            raise McpError(reason) from error
+            kind = "PermissionDenied" if isinstance(error, PermissionError) else "NotFound"
+            program, *args = config["command"]
+            raise McpError(f"{kind}: ChildProcess.spawn ({program} {' '.join(args)})") from error
         return cls(process)
 
     async def request(self, method: str, params: Json, elicit: Elicit | None = None) -> Any:

@@ -1,6 +1,7 @@
 """`python tests/support/mcp_server.py MODE [LOG]`: a small MCP server, on its standard input.
 
-MODE is `ok`, `exit` (ends at once), `hang` (never answers), or `http PORT_FILE` (serves streamable
+MODE is `ok`, `exit` (ends at once), `hang` (never answers), `refuse` (answers everything with an
+error that quotes its arguments and its environment), or `http PORT_FILE` (serves streamable
 HTTP on a free port instead and writes the port there; it wants the header `X-Key: open`). With
 LOG, a line with its process id is added at the start. Its tools: `echo` gives back its arguments,
 `picture` an image, `env` the variable that it is asked for, `ask` what the user answered.
@@ -127,6 +128,11 @@ def main() -> None:
         time.sleep(60)
     for line in sys.stdin:
         message = json.loads(line)
+        if mode == "refuse":
+            told = f"{sys.argv} {dict(os.environ)}"
+            error = {"code": -32000, "message": told}
+            say({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+            continue
         asks = message.get("params", {}).get("name") == "ask"
         said = asked(message) if asks else answer(message)
         if said is not None:

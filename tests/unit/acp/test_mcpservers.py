@@ -9,7 +9,7 @@ import pytest
 
 from adapter.acp.mcpservers import config, registered_name, wanted
 from contract.errors import AcpError, Code
-from contract.mcp import HttpServer, StdioServer, Variable
+from contract.mcp import Header, HttpServer, StdioServer, Variable
 from contract.routes import MCP_PUT, url
 
 STDIO = {"name": "files", "command": "/usr/bin/files", "args": ["--x"], "env": []}
@@ -100,6 +100,46 @@ def test_a_refusal_says_where_the_fault_stands(server: object, path: str) -> Non
     assert path in re.findall(r"[\w.]*\w", refused("register", STDIO, server).message)
 
 
+def variable(name: str, value: str) -> dict[str, Any]:
+    return {**STDIO, "env": [{"name": name, "value": value}]}
+
+
+def header(name: str, value: str) -> dict[str, Any]:
+    return {**HTTP, "headers": [{"name": name, "value": value}]}
+
+
+@pytest.mark.parametrize(
+    ("server", "path"),
+    [
+        (variable("K", f"{SECRET}\0"), "env.0.value"),
+        (variable(f"K\0{SECRET}", "v"), "env.0.name"),
+        (variable(f"K={SECRET}", "v"), "env.0.name"),
+        ({**STDIO, "args": ["x", f"--k={SECRET}\0"]}, "args.1"),
+        ({**STDIO, "command": f"/{SECRET}\0"}, "command"),
+        *((header("Authorization", f"Bearer {SECRET}{odd}."), "headers.0.value")
+          for odd in "\0\n\r\x01\x1f\x7f\u2013\u65e5\U0001f600"),
+        (header("A", f"{SECRET}\n"), "headers.0.value"),
+        *((header(f"A{odd}{SECRET}", "v"), "headers.0.name") for odd in " :\n\0\u00e9\u2013"),
+    ],
+)  # fmt: skip
+def test_what_the_server_would_refuse_and_quote_never_reaches_it(
+    server: dict[str, Any], path: str
+) -> None:
+    """Measured: its list quotes a value that a program or a request cannot be given."""
+    error = refused("register", server)
+    assert (error.code, f"mcpServers.0.{path}" in error.message) == (Code.INVALID_PARAMS, True)
+    assert SECRET not in error.message
+
+
+@pytest.mark.parametrize(
+    "server",
+    [variable("KEY", "-----BEGIN\nline\r\n\t\u65e5\x01"), variable("a b", ""), header("X-Key", ""),
+     header("x_key!", "a\tb \u00e9"), {**STDIO, "args": ["a\nb", ""], "command": "./my tool"}],
+)  # fmt: skip
+def test_what_can_be_given_to_a_program_or_a_request_is_taken(server: dict[str, Any]) -> None:
+    assert len(wanted("register", [server])) == 1
+
+
 def test_a_refusal_quotes_no_secret() -> None:
     for server in (
         {**STDIO, "env": [{"name": "KEY", "value": SECRET}], "args": [SECRET, 5]},
@@ -137,7 +177,7 @@ def test_a_program_gets_its_environment_and_none_of_the_server_s_secrets() -> No
 
 
 def test_an_address_gets_its_headers() -> None:
-    header = Variable(name="X-Key", value="v")
+    header = Header(name="X-Key", value="v")
     server = HttpServer(type="http", name="a", url="http://localhost/", headers=[header])
     assert config(server, 0.0001) == {
         "type": "remote",

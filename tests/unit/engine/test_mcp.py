@@ -11,7 +11,14 @@ import pytest
 from adapter.acp.mcpservers import registered_name
 from adapter.config import McpSettings
 from adapter.engine.mcp import LEFT, PAUSES, NotAdded, Registrations, not_added
-from adapter.upstream.errors import Ambiguous, UpstreamError
+from adapter.upstream.errors import (
+    Ambiguous,
+    Refused,
+    ShapeMismatch,
+    Unauthorised,
+    Unreachable,
+    UpstreamError,
+)
 from adapter.upstream.mcp import McpServers
 from adapter.upstream.transport import ServerSettings, Transport
 from contract.mcp import McpStatus, StdioServer
@@ -20,6 +27,7 @@ from tests.unit.engine.rig import Time
 
 SESSION = "ses_a"
 HOME = "/srv/project"
+SECRET = "cAnary"
 
 
 class Server(McpServers):
@@ -33,7 +41,8 @@ class Server(McpServers):
         self.starts: dict[str, str] = {}
         self.failure: UpstreamError | None = None
         self.refused_removals = 0
-        self.deaf = False
+        self.unread: UpstreamError | None = None
+        self.unremovable: UpstreamError | None = None
         self.hangs_on: Time | None = None
         self.open = asyncio.Event()
         self.open.set()
@@ -44,7 +53,7 @@ class Server(McpServers):
         self.asked.append(f"put {name}")
         status = self.starts.get(name, "connected")
         self.listed[name] = McpStatus(
-            status=status, error="boom\n it: " if status == "failed" else ""
+            status=status, error=f"boom {SECRET}" if status == "failed" else ""
         )
         await self.open.wait()
         if self.hangs_on is not None:
@@ -54,9 +63,9 @@ class Server(McpServers):
             raise self.failure
 
     async def statuses(self, directory: str, deadline: float) -> dict[str, McpStatus]:
-        if self.deaf:
+        if self.unread is not None:
             self.asked.append("unread")
-            raise Ambiguous("no answer")
+            raise self.unread
         seen = dict(self.listed)
         for name, status in seen.items():
             if status.status == "pending":
@@ -69,6 +78,8 @@ class Server(McpServers):
         if self.refused_removals:
             self.refused_removals -= 1
             raise Ambiguous("It failed (503).", 503)
+        if self.unremovable is not None:
+            raise self.unremovable
         self.listed.pop(name, None)
 
 
@@ -152,7 +163,8 @@ async def test_a_failure_has_a_reason_and_leaves_nothing() -> None:
     async with rig() as one:
         one.server.starts = {named("bad"): "failed", named("odd"): "disabled"}
         failures = await one.add("bad", "good", "odd")
-        assert failures == [NotAdded("bad", "boom it"), NotAdded("odd", "it is disabled")]
+        off = "it is switched off at the OpenCode server"
+        assert failures == [NotAdded("bad", "it failed to start"), NotAdded("odd", off)]
         await one.until("they are removed", lambda: list(one.server.listed) == [named("good")])
 
 
@@ -166,13 +178,43 @@ async def test_one_that_still_starts_is_waited_for() -> None:
 @pytest.mark.parametrize("deaf", [True, False])
 async def test_a_server_that_fails_is_no_reason_to_open_nothing(deaf: bool) -> None:
     async with rig() as one:
-        one.server.deaf = deaf
+        one.server.unread = Ambiguous("no answer") if deaf else None
         one.server.failure = None if deaf else Ambiguous("It failed (500).", 500)
         (failure,) = await one.add("a")
         assert failure.reason == (
-            "the OpenCode server does not say that it started" if deaf else "It failed (500)"
+            "the OpenCode server does not say that it started"
+            if deaf
+            else "the OpenCode server gave no definite answer"
         )
         await one.until("it is removed", lambda: one.server.listed == {})
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Refused(400, "InvalidRequestError", SECRET), "refused it"),
+        (Ambiguous(SECRET, 500), "gave no definite answer"),
+        (ShapeMismatch(SECRET), "gave no usable answer"),
+        (Unauthorised(SECRET), "refused the password"),
+        (Unreachable(SECRET), "cannot be reached"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+async def test_what_the_server_says_of_a_request_is_neither_told_nor_logged(
+    error: UpstreamError, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may quote the request, and so a command, a variable or a header."""
+    caplog.set_level("DEBUG", "adapter")
+    async with rig() as one:
+        await one.add("b")
+        one.server.failure = one.server.unread = one.server.unremovable = error
+        (failure,) = await one.add("a")
+        assert failure == NotAdded("a", f"the OpenCode server {said}")
+        one.made.recheck(HOME)
+        await one.until("it was read", lambda: "unread" in one.server.asked)
+        await one.until("a removal failed", lambda: one.removals > 1)
+    assert caplog.text.count(said) > 3
+    assert SECRET not in caplog.text
 
 
 async def test_the_time_is_for_all_together() -> None:
@@ -284,13 +326,13 @@ async def test_what_does_not_come_back_is_told_to_who_brought_it() -> None:
         one.server.starts = {named("b"): "failed"}
         one.made.recheck(None)
         await one.until("it is told", lambda: bool(one.lost))
-        assert one.lost == [(SESSION, 2, [NotAdded("b", "boom it")])]
+        assert one.lost == [(SESSION, 2, [NotAdded("b", "it failed to start")])]
 
 
 async def test_a_server_that_does_not_answer_is_not_taken_for_one_that_forgot() -> None:
     async with rig() as one:
         await one.add("a")
-        one.server.deaf = True
+        one.server.unread = Ambiguous("no answer")
         one.made.recheck(HOME)
         await one.until("it was read", lambda: "unread" in one.server.asked)
         one.made.recheck(HOME)
