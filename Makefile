@@ -12,11 +12,12 @@ DEV := .venv/.dev
 REAL_PARTS := .tools/.installed
 PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet --constraint constraints.txt --editable
 
-.PHONY: help setup dev run test unit lint format tools lock record bench stress clean
+.PHONY: help setup dev run test test-long unit lint format tools lock record bench stress clean
 
 help:
 	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
 	@echo 'test    everything that has to hold: lint, unit tests, scenarios on stub and real server'
+	@echo 'test-long  every case of every scenario on the real server, too'
 	@echo 'unit    the tests that need no server'
 	@echo 'lint    ruff and mypy;  format: let ruff write its format'
 	@echo 'setup   .venv with $(BIN)/opencode-acp;  dev: the test tools too'
@@ -32,9 +33,12 @@ dev: $(DEV)
 run: $(RUNTIME) $(if $(REAL),$(REAL_PARTS))
 	$(BIN)/python -m stubs.demo
 
-# Two processes: the tests wait for servers and clients half of their time.
+# Three processes on two cores: the tests wait for servers and clients half of their time.
 test: $(DEV) $(REAL_PARTS) lint
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile -m 'not long'
+
+test-long: $(DEV) $(REAL_PARTS)
+	$(BIN)/pytest -n 3 --dist loadfile
 
 unit: $(DEV)
 	$(BIN)/pytest tests/unit

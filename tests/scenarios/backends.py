@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 
@@ -47,6 +47,9 @@ class Backend(ABC):
         auth = httpx.BasicAuth("opencode", self.password)
         return httpx.AsyncClient(base_url=self.url, auth=auth, timeout=30.0)
 
+    async def rest(self) -> None:
+        """Called between two tests: nothing of an earlier one is needed any more."""
+
     @abstractmethod
     async def crash(self) -> None:
         """Kill it as kill -9, losing what runs, and start it again at the same address."""
@@ -80,6 +83,11 @@ class StubBackend(Backend):
         return directory
 
 
+# Directories that one process of the real server may boot. Each takes an inotify instance until
+# the process ends; where a user has no more of them (128 by default), a boot never ends.
+DIRECTORIES: Final = 24
+
+
 class RealBackend(Backend):
     """OpenCode itself on the scripted model."""
 
@@ -88,6 +96,12 @@ class RealBackend(Backend):
     def __init__(self, root: Path, server: RealServer) -> None:
         super().__init__(root)
         self.server = server
+        self._rested_at = 0
+
+    async def rest(self) -> None:
+        if self._projects - self._rested_at >= DIRECTORIES:
+            self._rested_at = self._projects
+            await self.crash()
 
     @property
     def url(self) -> str:

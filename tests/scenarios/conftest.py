@@ -16,9 +16,22 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One loop for all; and on the real server only a scenario's first case is short.
+
+    A directory that the real server has not seen takes it a second to boot. The stub sees every
+    case, and `tests/scenarios/test_session_routes.py` and its like hold it to the real server.
+    """
+    seen: set[tuple[Path, str]] = set()
     for item in items:
-        if HERE in item.path.parents and isinstance(item, pytest.Function):
-            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+        if HERE not in item.path.parents or not isinstance(item, pytest.Function):
+            continue
+        item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+        if item.get_closest_marker("real") is None:
+            continue
+        scenario = (item.path, item.originalname)
+        if scenario in seen:
+            item.add_marker(pytest.mark.long)
+        seen.add(scenario)
 
 
 @pytest_asyncio.fixture(
@@ -37,6 +50,7 @@ async def backend(
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(backend: Backend) -> AsyncIterator[Stage]:
     """The shared server with adapters of this test alone; they are checked at the end."""
+    await backend.rest()
     async with AsyncExitStack() as stack:
         yield Stage(backend, stack)
 
