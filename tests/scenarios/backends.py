@@ -47,6 +47,7 @@ class Backend(ABC):
         auth = httpx.BasicAuth("opencode", self.password)
         return httpx.AsyncClient(base_url=self.url, auth=auth, timeout=30.0)
 
+    @abstractmethod
     async def rest(self) -> None:
         """Called between two tests: nothing of an earlier one is needed any more."""
 
@@ -71,6 +72,9 @@ class StubBackend(Backend):
     @property
     def url(self) -> str:
         return self.stub.url
+
+    async def rest(self) -> None:
+        """A stub holds nothing that runs out."""
 
     async def crash(self) -> None:
         await self.stub.restart("lost", down=0.3)
