@@ -46,12 +46,14 @@ class Ending:
         call.on_cancel = lambda: None
         # Nothing new begins in it, and nothing that was begun is left without an answer.
         one = sessions.take(session_id)
+        deleted = False
         try:
             await sessions.stop(one)
             await server.sessions.delete(session_id)
-        except BaseException:
-            await sessions.put_back(one)
-            raise
+            deleted = True
+        finally:
+            if not deleted:
+                await sessions.put_back(one)
         await sessions.detach(one)
         # What this connection opened anew meanwhile.
         anew = sessions.take(session_id)
