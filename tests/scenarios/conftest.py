@@ -13,10 +13,23 @@ from tests.scenarios.backends import Backend, backend_of
 from tests.scenarios.stage import Stage
 
 HERE = Path(__file__).parent
+# Files that are run on the real server by `make test-long` alone: what they look at is the
+# adapter's own, or is held to the real server route by route in test_session_routes.py.
+STUB_FIRST = frozenset(
+    {
+        "test_delete.py",
+        "test_generations.py",
+        "test_limits.py",
+        "test_list.py",
+        "test_mcp_secrets.py",
+        "test_open_forms.py",
+        "test_resumed_calls.py",
+    }
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One loop for all; and on the real server only a scenario's first case is short.
+    """One loop for all; on the real server only a scenario's first case, and not of every file.
 
     A directory that the real server has not seen takes it a second to boot. The stub sees every
     case, and `tests/scenarios/test_session_routes.py` and its like hold it to the real server.
@@ -29,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("real") is None:
             continue
         scenario = (item.path, item.originalname)
-        if scenario in seen:
+        if scenario in seen or item.path.name in STUB_FIRST:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
 
