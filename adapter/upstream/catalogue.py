@@ -161,15 +161,16 @@ class Catalogues:
         server = self._server
         try:
             async with asyncio.TaskGroup() as group:
-                agents = group.create_task(server.agents(directory))
                 models = group.create_task(server.models(directory))
                 default = group.create_task(server.default_model(directory))
                 commands = group.create_task(_optional(server.commands(directory)))
                 skills = group.create_task(_optional(server.skills(directory)))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
+        # Those of the configuration come last while a directory boots.
+        agents = await server.agents(directory)
         return Catalogue(
-            agents.result(), models.result(), default.result(), commands.result(), skills.result()
+            agents, models.result(), default.result(), commands.result(), skills.result()
         )
 
 

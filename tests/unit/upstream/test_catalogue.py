@@ -177,6 +177,7 @@ async def test_what_was_invalidated_during_its_load_is_not_kept(
 async def test_an_error_reaches_the_callers_and_the_next_call_tries_again(
     catalogues: Catalogues, respx_mock: respx.MockRouter
 ) -> None:
+    Booting(respx_mock)
     agents = respx_mock.get(f"{API}/agent").respond(400)
     with pytest.raises(Refused):
         await catalogues.get(PLACE)
