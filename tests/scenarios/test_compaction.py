@@ -269,6 +269,7 @@ async def test_a_restart_under_a_compaction_leaves_it_unknown(own_stage: Stage) 
     front = await own_stage.front_end()
     async with fails(-32050), prompting(agent, session, "/compact") as prompt:
         await until_compacting(front, session)
+        await agent.wait_for(lambda: states(agent, session) == ["in_progress"])
         await own_stage.backend.crash()
         await prompt
     assert states(agent, session) == ["in_progress", "failed"]
