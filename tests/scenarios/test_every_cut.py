@@ -24,6 +24,7 @@ from tests.scenarios.stage import (
     shell,
 )
 from tests.support.checked import CheckedClient
+from tests.support.impatient import GAP_VARIABLE
 
 WORKERS: Final = 6
 LEAST_EVENTS: Final = 50
@@ -33,6 +34,8 @@ TURN: Final = (
     f"@@think 4 8 && text 8 8 && {shell('echo hi')} || {EDIT} && tool read "
     '{"path":"a.txt"} || text 5 8 && drop && text 2 || error 500 && text 6 8@@'
 )
+# On a busy machine the reads of so many adapters take longer than a test of a gap waits.
+PATIENT: Final = {GAP_VARIABLE: "60"}
 
 
 class Worker:
@@ -87,7 +90,7 @@ class Worker:
 async def worker(backend: StubBackend, stack: AsyncExitStack) -> Worker:
     proxy = await stack.enter_async_context(Proxy(backend.url))
     agent = await stack.enter_async_context(
-        checked_agent(impatient_argv(proxy.url), agent_env(PASSWORD))
+        checked_agent(impatient_argv(proxy.url), agent_env(PASSWORD) | PATIENT)
     )
     return Worker(backend, proxy, agent)
 

@@ -20,6 +20,7 @@ from adapter.run import serve
 
 SILENCE = 1.0
 LONGEST_PAUSE = 0.2
+GAP_VARIABLE = "IMPATIENT_GAP"
 GAP = 2.0
 RECONNECTING = 0.5
 UNATTENDED = 1.0
@@ -33,11 +34,12 @@ def main() -> None:
     greeting = greet(0, sink, mcp=settings.mcp.policy == "register")
     if greeting is None:
         return
+    gap = float(os.environ.get(GAP_VARIABLE, GAP))
     settings = replace(
         settings,
-        waits=replace(settings.waits, gap=GAP, reconnecting=RECONNECTING, unattended=UNATTENDED),
+        waits=replace(settings.waits, gap=gap, reconnecting=RECONNECTING, unattended=UNATTENDED),
         feed=replace(settings.feed, silence=SILENCE, longest_pause=LONGEST_PAUSE),
-        admission_unreachable=GAP,
+        admission_unreachable=gap,
     )
     client, pending = greeting
     uvloop.run(serve(settings, Opening(client, pending, source=0, sink=sink)))
