@@ -1,0 +1,49 @@
+"""How a relay attaches to the daemon: where the socket is, and the two lines before ACP begins.
+
+The relay imports this, so it imports nothing, not even what annotations need. The hello of the relay is one line whose fields are
+separated by NUL: `HELLO`, then `KEY=VALUE` each, and it ends with a newline. The daemon answers one
+line: `ok`, or an exit code and a sentence. ACP follows in both directions.
+"""
+
+HELLO = "opencode-acp 1"
+"""The protocol of the hello; a daemon that speaks another one refuses with `TEMPORARY`."""
+
+VERSION_FIELD = "version"
+CWD_FIELD = "cwd"
+CLIENT_FIELD = "client"
+"""Process id of the relay's parent."""
+SETTING_FIELD = "set:"
+"""Prefix of a setting that the client gave, by its name in the configuration file."""
+
+ACCEPTED = b"ok\n"
+HELLO_BYTES = 64 * 1024
+ANSWER_BYTES = 4096
+ANSWER_SECONDS = 5
+"""Without an answer for so long the relay leaves with `TEMPORARY`; the hello has so long, too."""
+
+SOCKET_VARIABLE = "OPENCODE_ACP_SOCKET"
+DAEMON_VARIABLE = "OPENCODE_ACP_DAEMON"
+PREFIX = "OPENCODE_ACP_"
+"""Of every variable that is a setting: `OPENCODE_ACP_QUEUE_PATIENCE` is `queue_patience`."""
+
+SOCKET_NAME = "opencode-acp.sock"
+
+OK = 0
+FAULT = 1
+USAGE = 2
+AUTH = 3
+CONTRACT = 4
+TEMPORARY = 75
+INTERRUPTED = 130
+"""Exit codes: of the relay, of the agent in its own process and of the daemon alike."""
+
+
+def default_socket(xdg_runtime_dir: str, uid: int) -> str:
+    """The socket of the user's daemon, in the directory that the system made for the user."""
+    directory = xdg_runtime_dir or f"/run/user/{uid}"
+    return f"{directory}/{SOCKET_NAME}"
+
+
+def admin_socket(socket: str) -> str:
+    """The socket of the daemon's administration, beside that of its clients."""
+    return f"{socket.removesuffix('.sock')}-admin.sock"
