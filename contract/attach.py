@@ -1,8 +1,9 @@
 """How a relay attaches to the daemon: where the socket is, and the two lines before ACP begins.
 
-The relay imports this, so it imports nothing, not even what annotations need. The hello of the relay is one line whose fields are
-separated by NUL: `HELLO`, then `KEY=VALUE` each, and it ends with a newline. The daemon answers one
-line: `ok`, or an exit code and a sentence. ACP follows in both directions.
+The relay imports this, so it imports nothing, not even what annotations need. The hello of the
+relay is one line whose fields are separated by NUL: `HELLO`, then `KEY=VALUE` each, and it ends
+with a newline. The daemon answers one line: `ok`, or an exit code and a sentence. ACP follows in
+both directions.
 """
 
 HELLO = "opencode-acp 1"

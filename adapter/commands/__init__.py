@@ -1,1 +1,1 @@
-"""The subcommands of `opencode-acp`, one module each: `ABOUT`, `arguments(parser)`, `run(given)`."""
+"""Subcommands of `opencode-acp`, a module each: `ABOUT`, `arguments(parser)`, `run(given)`."""
