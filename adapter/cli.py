@@ -21,6 +21,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     interrupted. An exception is a bug: its traceback goes to stderr and the code is 1.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments and not arguments[0].startswith("-"):
+        from adapter.commands.parser import COMMANDS, parser
+
+        if arguments[0] in COMMANDS:
+            given = parser().parse_args(arguments)
+            return int(given.run(given))
     if "--help" in arguments or "-h" in arguments:
         sys.stdout.write(HELP)
         return 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from adapter.acp.meta import ours
 
 Json = dict[str, object]
+
+NAME_CHARS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,14 @@ def capabilities(params: Json) -> Capabilities:
         forms=isinstance(_object(given.get("elicitation")).get("form"), dict),
         child_updates=ours(given).get("childUpdates") is True,
     )
+
+
+def client_name(params: Json) -> str:
+    """Name and version in the `clientInfo` of `initialize`, as one short printable text."""
+    info = _object(params.get("clientInfo"))
+    said = (one for key in ("name", "version") if isinstance(one := info.get(key), str))
+    text = " ".join(one[:NAME_CHARS] for one in said)
+    return "".join(char if char.isprintable() else " " for char in text).strip()
 
 
 def _object(value: object) -> Json:

@@ -114,6 +114,11 @@ class Peer:
         return self._ending
 
     @property
+    def calls(self) -> int:
+        """Requests of the client that have no answer yet."""
+        return len(self._running)
+
+    @property
     def queued_bytes(self) -> int:
         """Bytes of the outbox that the client has not taken."""
         return self._outbox.queued_bytes
@@ -141,7 +146,11 @@ class Peer:
         try:
             while self._ending is None and (data := await self._transport.read()):
                 for line in self._lines.feed(data):
-                    await self._take(line)
+                    self._take(line)
+                    # The head of a handler, up to its first await, runs before the next message:
+                    # a cancel right behind a prompt finds the turn. And a flood of lines keeps
+                    # nobody else from the loop.
+                    await asyncio.sleep(0)
         except OSError:
             self._end(Ending.BROKEN)
         if self._ending is None:
@@ -212,7 +221,7 @@ class Peer:
             if self._asks.pop(ident, None) is not None:
                 self.notify(CANCEL_REQUEST, {"requestId": ident})
 
-    async def _take(self, line: bytes | Oversize) -> None:
+    def _take(self, line: bytes | Oversize) -> None:
         if isinstance(line, Oversize):
             self._count(Bound.INBOUND_LINE_BYTES)
             text = f"A line of more than {line.limit} bytes was dropped."
@@ -220,10 +229,7 @@ class Peer:
             return
         match jsonrpc.decode(line):
             case Request() as request:
-                if self._dispatch(request):
-                    # The head of the handler, up to its first await, runs before the next
-                    # message: a cancel right behind a prompt finds the turn.
-                    await asyncio.sleep(0)
+                self._dispatch(request)
             case Notification(method="$/cancel_request", params=params):
                 self._withdraw(params.get("requestId", False))
             case Notification(method=method, params=params):
@@ -235,20 +241,19 @@ class Peer:
             case Fault() as fault:
                 logger.info("ignored a line of the client: %s", fault.message)
 
-    def _dispatch(self, request: Request) -> bool:
+    def _dispatch(self, request: Request) -> None:
         if request.id in self._running:
             # Under id null: an answer under the id itself would end the first request.
             text = f"The id {request.id!r} belongs to a request that is still open."
             self._refuse(None, AcpError(Code.INVALID_REQUEST, text))
-            return False
+            return
         if len(self._running) >= self._limits.calls:
             text = f"More than {self._limits.calls} requests are open on this connection."
             self._refuse(request.id, AcpError(Code.LIMIT, text))
-            return False
+            return
         call = Call(request.id, request.method, request.params)
         task = asyncio.create_task(self._serve(call), name=f"acp {request.method}")
         self._running[request.id] = _Running(call, task)
-        return True
 
     async def _serve(self, call: Call) -> None:
         try:

@@ -7,12 +7,13 @@ import logging
 from typing import Final
 
 from adapter.acp import updates
-from adapter.acp.capabilities import Capabilities, capabilities
+from adapter.acp.capabilities import Capabilities, capabilities, client_name
 from adapter.acp.omitted import omitted, omitted_of_error
 from adapter.acp.overlimit import OverLimit
 from adapter.acp.peer import Peer, PeerError
 from adapter.acp.transport import Call
 from adapter.core import values as v
+from adapter.core.state import Phase
 from adapter.engine.backlog import Backlog
 from adapter.engine.engine import Engine
 from adapter.engine.methods.choosing import Choosing
@@ -45,6 +46,7 @@ class Connection:
         self._engine = engine
         self._peer: Peer | None = None
         self._can = capabilities(client or {})
+        self._client_name = client_name(client or {})
         self._backlog = Backlog(
             self._send,
             engine.server.row,
@@ -83,6 +85,21 @@ class Connection:
         return len(self._backlog)
 
     @property
+    def client_name(self) -> str:
+        """What the client calls itself, with its version; empty if it says nothing."""
+        return self._client_name
+
+    @property
+    def turns(self) -> int:
+        """Prompts of the client in flight."""
+        return len(self._sessions.turns)
+
+    @property
+    def queued(self) -> int:
+        """Those of them that the server has not begun to answer."""
+        return sum(turn.phase is not Phase.RUNNING for turn in self._sessions.turns)
+
+    @property
     def open_sessions(self) -> frozenset[str]:
         """The sessions that the client has open here."""
         return self._sessions.ids
@@ -102,6 +119,16 @@ class Connection:
             interrupts.extend(one.session_id for _ in stops)
             withdrawals.extend((one.session_id, turn_id) for turn_id in withdrawn)
         return interrupts, withdrawals
+
+    async def depart(self, *, interrupt: bool) -> None:
+        """The client is gone, and the engine goes on for others: nothing of it is left behind.
+
+        `interrupt`: its turns are stopped; otherwise they go on at the server. To be called once
+        no request of it is served any more. Takes a little more than `cancel_seconds` at most; a
+        stop that the server has not confirmed by then is the engine's to see to.
+        """
+        await self._backlog.aclose()
+        await self._sessions.depart(interrupt=interrupt)
 
     # --- the client's end, for the hubs ---------------------------------------------------
 
@@ -197,4 +224,5 @@ class Connection:
         policy = self._engine.settings.mcp.policy
         result = initialize_result(call.params, mcp=policy == "register")
         self._can = capabilities(call.params)
+        self._client_name = client_name(call.params)
         return result

@@ -52,7 +52,10 @@ class Engine:
         self, settings: Settings, *, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
     ) -> None:
         self.settings = settings
+        self.clock = clock
         self.sleep = sleep
+        # No new prompt is taken any more: the process is about to end.
+        self.draining = False
         self.offsets = OffsetTable()
         self.server = Server(settings.server, settings.credential, settings.http)
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
@@ -154,8 +157,8 @@ class Engine:
         }
 
     async def release(self, hub: Hub) -> None:
-        """Forget a session that nobody has open, once no stop is owed to the server."""
-        if hub.core.owes_a_stop:
+        """Forget a session that nobody has open, once the server is owed nothing."""
+        if hub.owes:
             self._tasks.start(self._release_later(hub), f"release of {hub.session_id}")
         else:
             await self._forget(hub)

@@ -97,10 +97,15 @@ class Hub:
         """Running calls of which the last update is remembered."""
         return len(self._repeats)
 
+    @property
+    def owes(self) -> bool:
+        """Whether the server has not confirmed a stop, or the answer of an ask."""
+        return self.core.owes_a_stop or self.core.owes_an_answer
+
     async def rest(self, seconds: float) -> None:
-        """Wait until no stop is owed to the server any more, at most so long."""
-        if not await self._until(lambda: not self.core.owes_a_stop, seconds):
-            logger.warning("%s is left with a stop that the server lacks", self.session_id)
+        """Wait until nothing is owed to the server any more, at most so long."""
+        if not await self._until(lambda: not self.owes, seconds):
+            logger.warning("%s is left with a stop or an answer to come", self.session_id)
 
     async def whole(self) -> None:
         """Wait until no event of a turn is missing: a gap's reads are over, or given up."""
@@ -180,6 +185,9 @@ class Hub:
             self.step(v.Cancel(owner))
             seconds = settings.exit_post if submitting else settings.exit_event
             await asyncio.wait({answer}, timeout=seconds)
+        elif turn is not None and turn.phase in (Phase.SUBMITTING, Phase.CALLED):
+            # It is to go on, so the server has to have it.
+            await self._until(lambda: self._is_admitted(owner), self._services.settings.exit_post)
         if self._tasks:
             await asyncio.wait(frozenset(self._tasks), timeout=self._services.settings.exit_event)
         turn = self.core.turn_of(owner)
@@ -197,6 +205,10 @@ class Hub:
         if interrupt and turn is not None and doubtful:
             return await stop_by_reads(self._services, self.session_id, turn.key)
         return stops, withdrawals
+
+    def _is_admitted(self, owner: int) -> bool:
+        turn = self.core.turn_of(owner)
+        return turn is None or turn.phase not in (Phase.SUBMITTING, Phase.CALLED)
 
     def notify(self, told: v.Notice) -> None:
         """A notice to the attachment that `told` names."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from adapter.acp.overlimit import OverLimit, over
+from adapter.core.state import Turn
 from adapter.engine.client import Attachment, Client
 from adapter.engine.engine import FULL, Engine
 from adapter.engine.hub import Hub
@@ -14,6 +17,8 @@ from adapter.engine.offers import Told
 from adapter.limits import Bound
 from contract.errors import AcpError, Code, not_sent
 from contract.reads import Session
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +133,9 @@ class OpenSessions:
 
     def check_prompts(self) -> None:
         """AcpError -32053 if one more prompt in flight is one too many, here or in the engine."""
+        if self._engine.draining:
+            message = "The adapter is about to stop; send this prompt again once it is back."
+            raise not_sent(Code.LIMIT, "draining", message, retry_safe=True)
         limits = self._engine.settings.limits
         mine = sum(one.hub.core.busy(one.owner) for one in self.all)
         if mine >= limits.prompts_per_connection:
@@ -255,9 +263,42 @@ class OpenSessions:
         return (*self._open.values(), *ending)
 
     @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The connection's own turns in flight, to look at."""
+        turns = (one.hub.core.turn_of(one.owner) for one in self.all)
+        return tuple(turn for turn in turns if turn is not None)
+
+    @property
     def ids(self) -> frozenset[str]:
         """What is open for the client, put aside or not."""
         return frozenset(self._open) | frozenset(self._aside)
+
+    async def depart(self, *, interrupt: bool) -> None:
+        """The client is gone and the engine stays: end its turns, and let go of every session.
+
+        `interrupt` stops them as a close does, with everything that makes sure of it; otherwise
+        they go on at the server. A fault in one session keeps no other.
+        """
+        for session_id in self.ids:
+            self.take(session_id)
+        ended = await asyncio.gather(
+            *(self._depart(one, interrupt=interrupt) for one in list(self._ending.values())),
+            return_exceptions=True,
+        )
+        for fault in ended:
+            if fault is not None:
+                logger.error("a session could not be left in good order", exc_info=fault)
+
+    async def _depart(self, one: Open | Aside, *, interrupt: bool) -> None:
+        # Not put aside any more, as an attachment that nobody uses would be.
+        self._engine.places.discard(one.owner)
+        try:
+            if interrupt:
+                await self.stop(one)
+            elif isinstance(one, Open):
+                await one.hub.leave(one.owner, interrupt=False)
+        finally:
+            await self.detach(one)
 
     def leave(self) -> None:
         """The client is gone: nothing is kept for it any more."""

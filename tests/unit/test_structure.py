@@ -72,7 +72,7 @@ def test_nothing_starts_a_process_or_runs_data(path: Path) -> None:
     assert list(filter(FORBIDDEN_MODULES.match, imports(tree, OURS))) == []
 
 
-def test_no_file_is_opened_but_those_of_the_operator_and_the_null_device() -> None:
+def test_no_file_is_opened_but_those_of_the_operator_the_null_device_and_the_lock() -> None:
     """Nothing is kept on disk, and no file of a project is read."""
     opened = {
         name: len(found)
@@ -83,6 +83,10 @@ def test_no_file_is_opened_but_those_of_the_operator_and_the_null_device() -> No
         "adapter.configfile": 1,
         "adapter.upstream.credentials": 1,
         "adapter.acp.descriptors": 1,
+        # The lock beside the socket, the socket's directory, and a socket that nobody serves.
+        "adapter.daemon.listening": 4,
+        # The null device is the descriptor in reserve.
+        "adapter.daemon.accepting": 1,
     }
 
 

@@ -1,0 +1,89 @@
+"""`opencode-acp serve`: the daemon, until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+import uvloop
+
+from adapter import config
+from adapter.daemon.activation import ACP, passed
+from adapter.daemon.daemon import Daemon, Terms
+from adapter.daemon.listening import Listener, listen
+from adapter.daemon.process import enough_descriptors, no_core_dumps
+from adapter.daemon.refusal import Refusal
+from adapter.engine.engine import Engine
+from adapter.flags import UsageError, check_server
+from adapter.options import Options
+from adapter.start import START_ERRORS, read_start
+from adapter.upstream.gasp import last_gasp
+from contract.attach import OK, SOCKET_VARIABLE, USAGE, default_socket
+
+ABOUT = "serve every client of this user through one socket"
+
+logger = logging.getLogger(__name__)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--socket", metavar="PATH")
+    parser.add_argument("--server", metavar="URL")
+    parser.add_argument("--password-file", metavar="FILE")
+    parser.add_argument("--config", metavar="FILE")
+    parser.add_argument("--log-level", metavar="LEVEL", default="info")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve; an exit code of `contract.attach`. A start that cannot work ends with a sentence."""
+    options = Options(given.server, given.password_file, given.config, given.log_level)
+    try:
+        if given.server is not None:
+            check_server(given.server, "--server")
+        settings = config.settings(read_start(options, os.environ))
+    except (UsageError, *START_ERRORS) as error:
+        sys.stderr.write(f"opencode-acp: {error}\n")
+        return USAGE
+    logging.basicConfig(
+        level=options.log_level.upper(),
+        stream=sys.stderr,
+        format="opencode-acp: %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        listener = _listener(given.socket)
+    except Refusal as refusal:
+        sys.stderr.write(f"opencode-acp: {refusal}\n")
+        return refusal.code
+    terms = Terms()
+    no_core_dumps()
+    enough_descriptors(terms.connections)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(settings, listener, terms))
+
+
+def _listener(path: str | None) -> Listener:
+    """The socket that the service manager has opened, else our own. Raises Refusal."""
+    given = passed(os.environ).get(ACP)
+    if given is not None:
+        return given
+    path = path or os.environ.get(SOCKET_VARIABLE)
+    return listen(path or default_socket(os.environ.get("XDG_RUNTIME_DIR", ""), os.getuid()))
+
+
+async def serve(settings: config.Settings, listener: Listener, terms: Terms) -> int:
+    """One engine and one daemon on it, until a signal ends it."""
+    async with Engine(settings) as engine:
+        async with Daemon(engine, listener, terms) as daemon:
+            stop = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, stop.set)
+            logger.info("listening at %s", listener.path)
+            await stop.wait()
+            await daemon.drain(20.0)
+        await last_gasp(settings.server, settings.credential, removals=engine.mcp.unheld())
+    return OK

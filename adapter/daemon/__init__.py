@@ -1,0 +1,1 @@
+"""The daemon: one engine, many clients, each through a Unix socket."""

@@ -1,0 +1,103 @@
+"""One client of the daemon, from its hello until nothing of it is left."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adapter.acp.peer import Ending, Peer, PeerLimits
+from adapter.daemon.hello import Credentials, Hello
+from adapter.daemon.link import Link
+from adapter.engine.connection import Connection
+from adapter.engine.engine import Engine
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """The engine's clock, as a peer takes it."""
+
+    read: Callable[[], float] = time.monotonic
+
+    def monotonic(self) -> float:
+        return self.read()
+
+
+class Client:
+    """A peer and its connection on the engine of all. `number` is never used again."""
+
+    def __init__(
+        self, number: int, engine: Engine, link: Link, credentials: Credentials, hello: Hello
+    ) -> None:
+        self.number = number
+        self.hello = hello
+        self.credentials = credentials
+        self.since = engine.clock()
+        """On the engine's clock, in seconds."""
+        self._engine = engine
+        self._connection = Connection(engine)
+        limits = PeerLimits.of(engine.settings.limits)
+        count = engine.counters.hit
+        self._peer = Peer(link, self._connection, Steady(engine.clock), limits, count=count)
+        self._connection.bind(self._peer)
+
+    @property
+    def name(self) -> str:
+        """What it calls itself in `initialize`, with its version; empty before."""
+        return self._connection.client_name
+
+    @property
+    def turns(self) -> int:
+        """Its prompts in flight."""
+        return self._connection.turns
+
+    @property
+    def queued(self) -> int:
+        """Those of them that the server has not begun to answer."""
+        return self._connection.queued
+
+    @property
+    def owed(self) -> int:
+        """Updates that wait outside of the outbox for a client that does not read."""
+        return self._connection.owed
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes in the outbox that it has not taken."""
+        return self._peer.queued_bytes
+
+    @property
+    def open_sessions(self) -> frozenset[str]:
+        """What it has open, put aside or not."""
+        return self._connection.open_sessions
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it waits for no answer and has taken all that it was sent."""
+        return not (self._peer.calls or self.queued_bytes or self.owed)
+
+    def hang_up(self) -> None:
+        """End the connection: the client counts as one that left."""
+        self._peer.give_up(Ending.CLOSED)
+
+    async def serve(self) -> None:
+        """Until the client is gone, what was queued is flushed, and its link is closed."""
+        who, pid = self.name_of_process, self.credentials.pid
+        logger.info("client %d (process %d%s) is here", self.number, pid, who)
+        try:
+            ending = await self._peer.run()
+            logger.info("client %d has left: %s", self.number, ending.value)
+        finally:
+            await self._peer.aclose()
+
+    @property
+    def name_of_process(self) -> str:
+        """Of the process that started the relay, for the log."""
+        return f" of {self.hello.client_pid}" if self.hello.client_pid else ""
+
+    async def depart(self, *, interrupt: bool) -> None:
+        """Nothing of it is left behind in the engine; to be called once `serve` is over."""
+        await self._connection.depart(interrupt=interrupt)

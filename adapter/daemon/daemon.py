@@ -1,0 +1,258 @@
+"""The daemon: it accepts clients, serves each on the one engine, and lets go of those that leave.
+
+A client that comes is held to the allowed users before a byte of it is read. Its hello has a few
+seconds; a client that is refused is told why in one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Self
+
+from adapter.daemon.accepting import Acceptor
+from adapter.daemon.clients import Client
+from adapter.daemon.hello import Credentials, Hello, credentials, read_hello
+from adapter.daemon.link import Link
+from adapter.daemon.listening import Listener
+from adapter.daemon.refusal import Refusal
+from adapter.engine.engine import Engine
+from adapter.engine.tasks import Tasks
+from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, TEMPORARY, USAGE
+
+logger = logging.getLogger(__name__)
+
+# Seconds between two looks: at the socket's place, and at whether all turns are over.
+LOOK: Final = 2.0
+DRAINED: Final = 0.05
+# Seconds for everything that clients leave behind when the daemon ends.
+LEAVING: Final = 4.0
+
+SHORT: Final = "The daemon has no descriptor left for another client; try again in a moment."
+STOPPING: Final = "The daemon is about to stop; try again in a moment."
+CROWD: Final = "Too many clients are about to come; try again in a moment."
+
+
+class State(StrEnum):
+    """In this order."""
+
+    STARTING = "starting"
+    SERVING = "serving"
+    DRAINING = "draining"
+    CLOSED = "closed"
+
+
+def same(_: Mapping[str, str]) -> str | None:
+    """For clients that may set whatever they like."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Whom the daemon serves, and how many at once."""
+
+    allowed_uids: frozenset[int] = field(default_factory=lambda: frozenset({os.getuid()}))
+    connections: int = 256
+    arriving: int = 256
+    """Clients without a hello so far; one more is sent away."""
+    hello_seconds: float = ANSWER_SECONDS
+    differs: Callable[[Mapping[str, str]], str | None] = same
+    """Given the settings of a client: a sentence on the first that is not the daemon's, or None."""
+
+
+class Daemon:
+    """Serves clients from its beginning as a context until its end.
+
+    The engine is the caller's: it begins before the daemon and ends after it.
+    """
+
+    def __init__(self, engine: Engine, listener: Listener, terms: Terms) -> None:
+        self.engine = engine
+        self.listener = listener
+        self.terms = terms
+        self.state = State.STARTING
+        self._acceptor = self._accept_on(listener)
+        self._arriving = Tasks()
+        self._served: dict[int, Client] = {}
+        self._serving = Tasks()
+        self._leaving = Tasks()
+        self._look: asyncio.Task[None] | None = None
+        self._numbers = itertools.count(1)
+        # None: as the engine's settings say.
+        self._interrupts: bool | None = None
+        self._over = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._acceptor.start()
+        self._look = asyncio.create_task(self._keep_place(), name="place of the socket")
+        self.state = State.SERVING
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """Those that are served, in the order in which they came."""
+        return tuple(self._served.values())
+
+    def tables(self) -> dict[str, int]:
+        """Sizes of what is kept for clients here; the engine has its own."""
+        return {
+            "arriving": len(self._arriving),
+            "clients": len(self._served),
+            "leaving": len(self._leaving),
+        }
+
+    async def run(self) -> None:
+        """Wait until the daemon is closed."""
+        await self._over.wait()
+
+    async def drain(self, seconds: float) -> bool:
+        """Accept no client and no prompt any more, and wait so long for the turns in flight.
+
+        Whether all of them have ended and were answered. `close` follows.
+        """
+        if self.state is State.SERVING:
+            self.state = State.DRAINING
+            self.engine.draining = True
+            self._stop_accepting()
+        try:
+            async with asyncio.timeout(seconds):
+                while self.engine.turns or not all(one.is_quiet for one in self.clients):
+                    await self.engine.sleep(DRAINED)
+        except TimeoutError:
+            logger.warning("%d turns have not ended in %g s", self.engine.turns, seconds)
+            return False
+        return True
+
+    async def close(self, *, interrupt: bool = False) -> None:
+        """End every connection; turns in flight are stopped if `interrupt`, else they go on."""
+        if self.state is State.CLOSED:
+            await self._over.wait()
+            return
+        self.state = State.CLOSED
+        self._interrupts = interrupt
+        self._stop_accepting()
+        if self._look is not None:
+            self._look.cancel()
+            await asyncio.wait({self._look})
+        await self._arriving.aclose()
+        for client in self.clients:
+            client.hang_up()
+        try:
+            async with asyncio.timeout(LEAVING):
+                while rest := frozenset({*self._serving, *self._leaving}):
+                    await asyncio.wait(rest)
+        except TimeoutError:
+            logger.warning("some of what clients have left could not be put in order in time")
+        await self._serving.aclose()
+        await self._leaving.aclose()
+        self._over.set()
+
+    def _stop_accepting(self) -> None:
+        self._acceptor.stop()
+        self.listener.close()
+
+    # --- those who come -------------------------------------------------------------------
+
+    def _accept_on(self, listener: Listener) -> Acceptor:
+        return Acceptor(listener.socket, self._arrived, Refusal(TEMPORARY, SHORT).line())
+
+    def _arrived(self, sock: socket.socket) -> None:
+        link = Link(sock)
+        try:
+            who = credentials(sock)
+            self._check(who)
+        except Refusal as refusal:
+            self._send_away(link, refusal)
+        except OSError as error:
+            logger.info("a client that came has left again: %s", error)
+            link.close()
+        else:
+            self._arriving.start(self._greet(link, who), f"hello of process {who.pid}")
+
+    def _check(self, who: Credentials) -> None:
+        if who.uid not in self.terms.allowed_uids:
+            logger.warning("a process of user %d was refused", who.uid)
+            raise Refusal(
+                AUTH, f"The daemon does not serve user {who.uid}; its operator has allowed_uids."
+            )
+        if len(self._arriving) >= self.terms.arriving:
+            raise Refusal(TEMPORARY, CROWD)
+
+    async def _greet(self, link: Link, who: Credentials) -> None:
+        """Hear the hello; the client is served from then on, or told why not."""
+        try:
+            hello = await read_hello(link, self.terms.hello_seconds)
+            if hello is None:
+                link.close()
+                return
+            self._admit(hello)
+        except Refusal as refusal:
+            self._send_away(link, refusal)
+            return
+        except asyncio.CancelledError:
+            self._send_away(link, Refusal(TEMPORARY, STOPPING))
+            raise
+        link.write(ACCEPTED)
+        client = Client(next(self._numbers), self.engine, link, who, hello)
+        self._served[client.number] = client
+        self._serving.start(self._serve(client), f"client {client.number}")
+
+    def _admit(self, hello: Hello) -> None:
+        if self.state is not State.SERVING:
+            raise Refusal(TEMPORARY, STOPPING)
+        # What those that leave have left behind is still at work, and bounded likewise.
+        limit = self.terms.connections
+        if len(self._served) >= limit or len(self._leaving) >= limit:
+            raise Refusal(TEMPORARY, f"The daemon serves {limit} clients at most; try again later.")
+        difference = self.terms.differs(hello.settings)
+        if difference is not None:
+            raise Refusal(USAGE, difference)
+
+    @staticmethod
+    def _send_away(link: Link, refusal: Refusal) -> None:
+        """The line fits into the buffer of a socket that is new."""
+        logger.info("a client was refused: %s", refusal)
+        link.write(refusal.line())
+        link.close()
+
+    # --- those who are here, and those who leave ------------------------------------------
+
+    async def _serve(self, client: Client) -> None:
+        try:
+            await client.serve()
+        finally:
+            del self._served[client.number]
+            interrupts = self._interrupts
+            if interrupts is None:
+                interrupts = self.engine.settings.interrupt_on_exit
+            work = client.depart(interrupt=interrupts)
+            self._leaving.start(work, f"departure of client {client.number}")
+
+    async def _keep_place(self) -> None:
+        """A socket that somebody has removed is made again, so that new clients find it."""
+        told = ""
+        while True:
+            await self.engine.sleep(LOOK)
+            if self.listener.in_place:
+                told = ""
+                continue
+            try:
+                self._acceptor.stop()
+                self.listener.renew()
+            except Refusal as refusal:
+                if str(refusal) != told:
+                    logger.error("the socket is gone and cannot be made again: %s", refusal)
+                    told = str(refusal)
+            else:
+                logger.warning("the socket %s was gone; it is made again", self.listener.path)
+                self._acceptor = self._accept_on(self.listener)
+            self._acceptor.start()

@@ -1,0 +1,183 @@
+"""The daemon's sockets: made in a directory that nobody else can write, one daemon for each.
+
+A lock beside the socket decides between two daemons; nothing is taken from a process that still
+answers, and nothing removed that somebody else has put in the place of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import socket
+import stat
+from typing import Final
+
+from adapter.daemon.refusal import Refusal
+from contract.attach import TEMPORARY, USAGE
+
+logger = logging.getLogger(__name__)
+
+BACKLOG: Final = 512
+"""Connections that wait to be accepted; the kernel refuses more of them for a moment."""
+LOCK_SUFFIX: Final = ".lock"
+GROUP_AND_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Listener:
+    """One listening socket, non-blocking. `path` is empty for one that has no name.
+
+    Of a socket that was passed by the service manager nothing is ever removed.
+    """
+
+    def __init__(self, sock: socket.socket, path: str, lock: int | None = None) -> None:
+        self.socket = sock
+        self.path = path
+        self._lock = lock
+        self._identity = _identity(path) if lock is not None else None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we have made it, and not the service manager."""
+        return self._lock is not None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether clients that look for the path find this socket."""
+        return self._identity is None or _identity(self.path) == self._identity
+
+    def renew(self) -> None:
+        """Bind it again after somebody removed it; the old one is closed. Raises Refusal."""
+        fresh = _bind(self.path)
+        self.socket.close()
+        self.socket = fresh
+        self._identity = _identity(self.path)
+
+    def close(self) -> None:
+        """Stop to listen, and remove what is still ours. May be called again.
+
+        The file of the lock stays: without it two that start could each lock one of their own.
+        """
+        self.socket.close()
+        if self._lock is None:
+            return
+        if self.in_place:
+            try:
+                os.unlink(self.path)
+            except OSError as error:
+                logger.info("the socket %s was not removed: %s", self.path, error)
+        os.close(self._lock)
+        self._lock = None
+
+
+def listen(path: str) -> Listener:
+    """Listen at `path`, which only this user may connect to.
+
+    A directory that is missing is made. Raises Refusal: 75 if another process serves that path, 2
+    if the directory or what stands at the path forbids it.
+    """
+    path = os.path.abspath(path)
+    _prepare(os.path.dirname(path))
+    lock = _take_lock(path + LOCK_SUFFIX)
+    try:
+        return Listener(_bind(path), path, lock)
+    except Refusal:
+        os.close(lock)
+        raise
+
+
+def _prepare(directory: str) -> None:
+    """Whoever could replace the socket would be taken for the daemon by every client."""
+    mask = os.umask(0o077)
+    try:
+        os.makedirs(directory, exist_ok=True)
+        seen = os.stat(directory)
+    except OSError as error:
+        reason = error.strerror or "it cannot be used"
+        raise Refusal(USAGE, f"The socket's directory {directory} fails: {reason}.") from error
+    finally:
+        os.umask(mask)
+    if seen.st_uid not in (os.geteuid(), 0):
+        raise Refusal(
+            USAGE,
+            f"The socket's directory {directory} belongs to another user, who could replace the "
+            "socket; use one of your own.",
+        )
+    if seen.st_mode & GROUP_AND_OTHERS_WRITE and not seen.st_mode & stat.S_ISVTX:
+        raise Refusal(
+            USAGE,
+            f"Others may write in the socket's directory {directory} and could replace the socket; "
+            "use one of mode 0700.",
+        )
+
+
+def _take_lock(path: str) -> int:
+    """The descriptor that holds the lock for as long as it is open."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        lock = os.open(path, flags, 0o600)
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+        raise Refusal(USAGE, f"The lock {path} cannot be used: {reason}.") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise Refusal(TEMPORARY, f"Another daemon holds the lock {path}.") from error
+    return lock
+
+
+def _bind(path: str) -> socket.socket:
+    _clear(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    mask = os.umask(0o177)
+    try:
+        sock.bind(path)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        reason = error.strerror or str(error)
+        raise Refusal(USAGE, f"The socket {path} cannot be made: {reason}.") from error
+    finally:
+        os.umask(mask)
+    return sock
+
+
+def _clear(path: str) -> None:
+    """Remove a socket that a daemon of this user has left. Raises Refusal for anything else."""
+    try:
+        seen = os.lstat(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Refusal(USAGE, f"The socket {path} cannot be made: {error.strerror}.") from error
+    if not stat.S_ISSOCK(seen.st_mode):
+        raise Refusal(USAGE, f"{path} is no socket; remove it or name another path.")
+    if seen.st_uid != os.geteuid():
+        raise Refusal(USAGE, f"The socket {path} belongs to another user; name another path.")
+    if _answers(path):
+        raise Refusal(TEMPORARY, f"Another process serves the socket {path}.")
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Refusal(USAGE, f"{path} cannot be removed: {error.strerror}.") from error
+
+
+def _answers(path: str) -> bool:
+    """Whether a process listens there. A queue that is full has one behind it, too."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        error = probe.connect_ex(path)
+    return error not in (errno.ECONNREFUSED, errno.ENOENT)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino

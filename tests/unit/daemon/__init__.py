@@ -1,0 +1,1 @@
+"""Tests of adapter/daemon, through real Unix sockets."""

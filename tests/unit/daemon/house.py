@@ -1,0 +1,207 @@
+"""A stub server, an engine, a daemon and its clients in one process, joined by real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from adapter.config import Settings
+from adapter.daemon.daemon import Daemon, Terms
+from adapter.daemon.listening import listen
+from adapter.engine.engine import Engine
+from contract.attach import ACCEPTED, HELLO
+from stubs.server import Settings as StubSettings
+from stubs.server import StubServer
+from stubs.waiting import until
+
+Json = dict[str, Any]
+IDLE = {"sessions": 0, "followed": 0, "watched": 0, "attachments": 0, "turns": 0, "calls": 0}
+NOBODY = {"arriving": 0, "clients": 0, "leaving": 0}
+
+
+def hello(**fields: str) -> bytes:
+    """The line of a relay; `set_NAME` stands for the field `set:NAME`."""
+    named = {key.replace("set_", "set:", 1): value for key, value in fields.items()}
+    return "\0".join([HELLO, *(f"{key}={value}" for key, value in named.items())]).encode() + b"\n"
+
+
+class Caller:
+    """A client as the relay makes it: one socket, a hello, lines."""
+
+    def __init__(self, path: str, buffer: int | None = None) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if buffer is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.connect(path)
+        self.socket.setblocking(False)
+        self.lines: list[Json] = []
+        self.ended = False
+        self._last = 0
+        self._data = b""
+        self._reading: asyncio.Task[None] | None = None
+
+    async def greet(self, line: bytes | None = None) -> bytes:
+        """The answer to the hello; empty at EOF."""
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(self.socket, hello() if line is None else line)
+        return await self.answer_line()
+
+    async def answer_line(self) -> bytes:
+        """The next line, to be used before anything reads."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(10):
+            while b"\n" not in self._data:
+                more = await loop.sock_recv(self.socket, 4096)
+                if not more:
+                    return self._data
+                self._data += more
+        line, _, self._data = self._data.partition(b"\n")
+        return line + b"\n"
+
+    def read(self) -> None:
+        """Take whatever comes from now on."""
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            *whole, self._data = self._data.split(b"\n")
+            self.lines += [json.loads(line) for line in whole]
+            more = await loop.sock_recv(self.socket, 1 << 16)
+            if not more:
+                self.ended = True
+                return
+            self._data += more
+
+    async def send(self, method: str, **params: Any) -> int:
+        """The id of the request."""
+        self._last += 1
+        await self.say({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
+        return self._last
+
+    async def say(self, message: Json) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(self.socket, json.dumps(message).encode() + b"\n")
+
+    async def line(self, wanted: Callable[[Json], bool]) -> Json:
+        async def found() -> Json | None:
+            return next(filter(wanted, self.lines), None)
+
+        return await until("a line", found)
+
+    async def answer(self, ident: int) -> Json:
+        """The whole answer."""
+        return await self.line(lambda line: "method" not in line and line.get("id") == ident)
+
+    async def call(self, method: str, **params: Any) -> Json:
+        """The result."""
+        answer = await self.answer(await self.send(method, **params))
+        assert "result" in answer, answer
+        result: Json = answer["result"]
+        return result
+
+    async def new(self, directory: Path) -> str:
+        return str((await self.call("session/new", cwd=str(directory), mcpServers=[]))["sessionId"])
+
+    async def prompt(self, session: str, text: str) -> int:
+        block = {"type": "text", "text": text}
+        return await self.send("session/prompt", sessionId=session, prompt=[block])
+
+    def text(self, session: str) -> str:
+        """What the agent has said in the session."""
+        updates = (
+            line["params"]["update"]
+            for line in self.lines
+            if line.get("method") == "session/update" and line["params"]["sessionId"] == session
+        )
+        return "".join(
+            update["content"]["text"]
+            for update in updates
+            if update["sessionUpdate"] == "agent_message_chunk"
+        )
+
+    async def until_text(self, session: str, words: str) -> None:
+        async def come() -> bool:
+            return words in self.text(session)
+
+        await until(f"the text {words!r}", come)
+
+    async def hang_up(self) -> None:
+        """Half-close, as a relay does whose client has closed its input."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+        async def over() -> bool:
+            return self.ended
+
+        await until("the daemon has closed", over)
+
+    async def aclose(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait({self._reading})
+        self.socket.close()
+
+
+class House:
+    """A daemon with all that belongs to it."""
+
+    def __init__(
+        self, stub: StubServer, engine: Engine, daemon: Daemon, root: Path, stack: AsyncExitStack
+    ) -> None:
+        self.stub = stub
+        self.engine = engine
+        self.daemon = daemon
+        self.root = root
+        self._stack = stack
+
+    async def caller(self, buffer: int | None = None) -> Caller:
+        """One that has not said anything."""
+        caller = Caller(self.daemon.listener.path, buffer)
+        self._stack.push_async_callback(caller.aclose)
+        return caller
+
+    async def client(self, line: bytes | None = None) -> Caller:
+        """One that was accepted and reads."""
+        caller = await self.caller()
+        assert await caller.greet(line) == ACCEPTED
+        caller.read()
+        return caller
+
+    def asked(self, method: str, path: str) -> list[str]:
+        """The requests that the server saw, by method and the end of their path."""
+        return [
+            one.path for one in self.stub.log if one.method == method and one.path.endswith(path)
+        ]
+
+    async def until_empty(self) -> None:
+        """Nothing of any client is left."""
+
+        async def empty() -> bool:
+            return self.engine.tables() == IDLE and self.daemon.tables() == NOBODY
+
+        await until("nothing is left", empty)
+
+
+@asynccontextmanager
+async def house(
+    root: Path, terms: Terms | None = None, permission: Json | None = None, **settings: Any
+) -> AsyncIterator[House]:
+    """A project at `root` with these permissions; `settings` are the engine's."""
+    config = {"permission": permission or {}}
+    (root / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
+    shape = StubSettings(
+        project=str(root), request_delay=0, first_request_delay=0, delta_interval=0.01
+    )
+    listener = listen(str(root / "run" / "acp.sock"))
+    async with (
+        StubServer(shape) as stub,
+        Engine(Settings(server=stub.url, **settings)) as engine,
+        Daemon(engine, listener, terms or Terms()) as daemon,
+        AsyncExitStack() as stack,
+    ):
+        yield House(stub, engine, daemon, root, stack)
