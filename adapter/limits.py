@@ -25,10 +25,15 @@ class LimitError(ValueError):
 class Limits:
     """Every limit with its default; the names are those of the configuration file."""
 
+    connections: int = 256
+    """Clients of one daemon; one more is sent away with exit code 75."""
     sessions_per_connection: int = 64
     """Sessions open on one connection; one more is refused with -32053."""
     sessions: int = 512
     """Sessions open in one engine. At it, one that is idle makes room; without one -32053."""
+    session_creates: int = 120
+    """Sessions made on one connection within 10 seconds; one more is refused with -32053 and may be
+    retried (X-21)."""
     prompt_chars: int = 2 * MIB
     """Characters of a prompt's texts; more is refused with -32053 before anything is sent."""
     attachment_bytes: int = 20 * MIB
@@ -80,8 +85,10 @@ FLOORS: Final[Mapping[str, int]] = {
 class Bound(Enum):
     """A limit that can be hit, by the name of its setting. Splitting a text hits nothing."""
 
+    CONNECTIONS = "connections"
     SESSIONS_PER_CONNECTION = "sessions_per_connection"
     SESSIONS = "sessions"
+    SESSION_CREATES = "session_creates"
     PROMPT_CHARS = "prompt_chars"
     ATTACHMENT_BYTES = "attachment_bytes"
     PROMPTS_PER_CONNECTION = "prompts_per_connection"

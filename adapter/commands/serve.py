@@ -60,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
         return refusal.code
     terms = Terms()
     no_core_dumps()
-    enough_descriptors(terms.connections)
+    enough_descriptors(settings.limits.connections)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings, listener, terms))
 

@@ -24,6 +24,7 @@ from adapter.daemon.listening import Listener
 from adapter.daemon.refusal import Refusal
 from adapter.engine.engine import Engine
 from adapter.engine.tasks import Tasks
+from adapter.limits import Bound
 from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, TEMPORARY, USAGE
 
 logger = logging.getLogger(__name__)
@@ -55,10 +56,9 @@ def same(_: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Whom the daemon serves, and how many at once."""
+    """Whom the daemon serves; `limits.connections` of the engine's settings says how many."""
 
     allowed_uids: frozenset[int] = field(default_factory=lambda: frozenset({os.getuid()}))
-    connections: int = 256
     arriving: int = 256
     """Clients without a hello so far; one more is sent away."""
     hello_seconds: float = ANSWER_SECONDS
@@ -210,8 +210,9 @@ class Daemon:
         if self.state is not State.SERVING:
             raise Refusal(TEMPORARY, STOPPING)
         # What those that leave have left behind is still at work, and bounded likewise.
-        limit = self.terms.connections
+        limit = self.engine.settings.limits.connections
         if len(self._served) >= limit or len(self._leaving) >= limit:
+            self.engine.counters.hit(Bound.CONNECTIONS)
             raise Refusal(TEMPORARY, f"The daemon serves {limit} clients at most; try again later.")
         difference = self.terms.differs(hello.settings)
         if difference is not None:

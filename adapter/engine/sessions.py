@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from adapter.acp.overlimit import OverLimit, over
 from adapter.core.state import Turn
@@ -14,11 +15,15 @@ from adapter.engine.client import Attachment, Client
 from adapter.engine.engine import FULL, Engine
 from adapter.engine.hub import Hub
 from adapter.engine.offers import Told
+from adapter.engine.pace import Pace
 from adapter.limits import Bound
 from contract.errors import AcpError, Code, not_sent
 from contract.reads import Session
 
 logger = logging.getLogger(__name__)
+
+# In which a connection may make `limits.session_creates` sessions.
+PACE_SECONDS: Final = 10.0
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +81,7 @@ class OpenSessions:
         self._open: dict[str, Open] = {}
         self._aside: dict[str, Aside] = {}
         self._ending: dict[int, Open | Aside] = {}
+        self._pace = Pace(engine.settings.limits.session_creates, PACE_SECONDS, engine.clock)
 
     @contextmanager
     def request(self, session_id: object, *, uses: bool = True) -> Iterator[None]:
@@ -130,6 +136,15 @@ class OpenSessions:
             )
         if not self._engine.has_room(session_id):
             raise over(Bound.SESSIONS, FULL)
+
+    def check_pace(self) -> None:
+        """AcpError -32053 if one more session is made too soon; otherwise it counts as made."""
+        if not self._pace.take():
+            times = self._engine.settings.limits.session_creates
+            message = f"This connection made {times} sessions within {PACE_SECONDS:g} s; wait."
+            data: dict[str, object] = {"code": "too_often", "retrySafe": True}
+            refusal = AcpError(Code.LIMIT, message, data)
+            raise OverLimit(Bound.SESSION_CREATES, refusal)
 
     def check_prompts(self) -> None:
         """AcpError -32053 if one more prompt in flight is one too many, here or in the engine."""

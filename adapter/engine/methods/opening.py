@@ -33,6 +33,7 @@ class Opening:
         engine = self._desk.engine
         engine.mcp.wanted(params.mcp_servers)
         await engine.check_contract()
+        self._desk.sessions.check_pace()
         session = await engine.server.create_session(directory)
         async with self.opened(session, home_of(session, directory), call) as one:
             return {"sessionId": session.id, **await self.answer(one, params, call)}
@@ -51,6 +52,7 @@ class Opening:
         before = _before(call)
         params, source, home = await self.existing(call)
         self._desk.sessions.check_room()
+        self._desk.sessions.check_pace()
         try:
             session = await self._desk.engine.server.sessions.fork(source.id, before)
         except Refused as error:
