@@ -13,6 +13,7 @@ import uvloop
 
 from adapter import config
 from adapter.daemon.activation import ACP, passed
+from adapter.daemon.agreement import agreement
 from adapter.daemon.daemon import Daemon, Terms
 from adapter.daemon.listening import Listener, listen
 from adapter.daemon.process import enough_descriptors, no_core_dumps
@@ -21,6 +22,7 @@ from adapter.engine.engine import Engine
 from adapter.flags import UsageError, check_server
 from adapter.options import Options
 from adapter.start import START_ERRORS, read_start
+from adapter.upstream.credentials import FILE_VARIABLE
 from adapter.upstream.gasp import last_gasp
 from contract.attach import OK, SOCKET_VARIABLE, USAGE, default_socket
 
@@ -43,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         if given.server is not None:
             check_server(given.server, "--server")
-        settings = config.settings(read_start(options, os.environ))
+        start = read_start(options, os.environ)
     except (UsageError, *START_ERRORS) as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return USAGE
@@ -53,12 +55,14 @@ def run(given: argparse.Namespace) -> int:
         format="opencode-acp: %(levelname)s %(name)s: %(message)s",
     )
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    settings = config.settings(start)
     try:
         listener = _listener(given.socket)
     except Refusal as refusal:
         sys.stderr.write(f"opencode-acp: {refusal}\n")
         return refusal.code
-    terms = Terms()
+    file = options.password_file or os.environ.get(FILE_VARIABLE)
+    terms = Terms(differs=agreement(start, file))
     no_core_dumps()
     enough_descriptors(settings.limits.connections)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -6,14 +6,20 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from adapter.acp.peer import Ending, Peer, PeerLimits
+from adapter.acp.peer import Peer, PeerLimits
 from adapter.daemon.hello import Credentials, Hello
 from adapter.daemon.link import Link
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
+
+# Seconds to take what is queued: for a client that we send away, and for one that has left, whose
+# relay waits no longer for it.
+FLUSH: Final = 1.0
+FLUSH_LEFT: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ class Client:
         self.credentials = credentials
         self.since = engine.clock()
         """On the engine's clock, in seconds."""
-        self._engine = engine
+        self._link = link
+        self._flush_seconds = FLUSH_LEFT
         self._connection = Connection(engine)
         limits = PeerLimits.of(engine.settings.limits)
         count = engine.counters.hit
@@ -75,28 +82,24 @@ class Client:
         return self._connection.open_sessions
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether it waits for no answer and has taken all that it was sent."""
-        return not (self._peer.calls or self.queued_bytes or self.owed)
+    def calls(self) -> int:
+        """Its requests that have no answer yet."""
+        return self._peer.calls
 
     def hang_up(self) -> None:
-        """End the connection: the client counts as one that left."""
-        self._peer.give_up(Ending.CLOSED)
+        """End the connection once the client has what is queued: it counts as one that left."""
+        self._flush_seconds = FLUSH
+        self._link.end()
 
     async def serve(self) -> None:
         """Until the client is gone, what was queued is flushed, and its link is closed."""
-        who, pid = self.name_of_process, self.credentials.pid
-        logger.info("client %d (process %d%s) is here", self.number, pid, who)
+        parent = f" of {self.hello.client_pid}" if self.hello.client_pid else ""
+        logger.info("client %d is here: process %d%s", self.number, self.credentials.pid, parent)
         try:
             ending = await self._peer.run()
             logger.info("client %d has left: %s", self.number, ending.value)
         finally:
-            await self._peer.aclose()
-
-    @property
-    def name_of_process(self) -> str:
-        """Of the process that started the relay, for the log."""
-        return f" of {self.hello.client_pid}" if self.hello.client_pid else ""
+            await self._peer.aclose(self._flush_seconds)
 
     async def depart(self, *, interrupt: bool) -> None:
         """Nothing of it is left behind in the engine; to be called once `serve` is over."""

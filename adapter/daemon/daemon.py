@@ -11,12 +11,12 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
 from adapter.daemon.accepting import Acceptor
+from adapter.daemon.agreement import Differs
 from adapter.daemon.clients import Client
 from adapter.daemon.hello import Credentials, Hello, credentials, read_hello
 from adapter.daemon.link import Link
@@ -49,11 +49,6 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-def same(_: Mapping[str, str]) -> str | None:
-    """For clients that may set whatever they like."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Whom the daemon serves; `limits.connections` of the engine's settings says how many."""
@@ -62,8 +57,7 @@ class Terms:
     arriving: int = 256
     """Clients without a hello so far; one more is sent away."""
     hello_seconds: float = ANSWER_SECONDS
-    differs: Callable[[Mapping[str, str]], str | None] = same
-    """Given the settings of a client: a sentence on the first that is not the daemon's, or None."""
+    differs: Differs = lambda _: None
 
 
 class Daemon:
@@ -125,7 +119,7 @@ class Daemon:
             self._stop_accepting()
         try:
             async with asyncio.timeout(seconds):
-                while self.engine.turns or not all(one.is_quiet for one in self.clients):
+                while self.engine.turns or any(one.calls for one in self.clients):
                     await self.engine.sleep(DRAINED)
         except TimeoutError:
             logger.warning("%d turns have not ended in %g s", self.engine.turns, seconds)
@@ -189,22 +183,23 @@ class Daemon:
 
     async def _greet(self, link: Link, who: Credentials) -> None:
         """Hear the hello; the client is served from then on, or told why not."""
+        client = None
         try:
             hello = await read_hello(link, self.terms.hello_seconds)
-            if hello is None:
-                link.close()
-                return
-            self._admit(hello)
+            if hello is not None:
+                self._admit(hello)
+                client = Client(next(self._numbers), self.engine, link, who, hello)
+                link.write(ACCEPTED)
+                self._served[client.number] = client
+                self._serving.start(self._serve(client), f"client {client.number}")
         except Refusal as refusal:
             self._send_away(link, refusal)
-            return
         except asyncio.CancelledError:
             self._send_away(link, Refusal(TEMPORARY, STOPPING))
             raise
-        link.write(ACCEPTED)
-        client = Client(next(self._numbers), self.engine, link, who, hello)
-        self._served[client.number] = client
-        self._serving.start(self._serve(client), f"client {client.number}")
+        finally:
+            if client is None:
+                link.close()
 
     def _admit(self, hello: Hello) -> None:
         if self.state is not State.SERVING:
@@ -214,7 +209,7 @@ class Daemon:
         if len(self._served) >= limit or len(self._leaving) >= limit:
             self.engine.counters.hit(Bound.CONNECTIONS)
             raise Refusal(TEMPORARY, f"The daemon serves {limit} clients at most; try again later.")
-        difference = self.terms.differs(hello.settings)
+        difference = self.terms.differs(hello)
         if difference is not None:
             raise Refusal(USAGE, difference)
 

@@ -58,21 +58,23 @@ async def read_hello(link: Link, seconds: float) -> Hello | None:
 
     Raises Refusal for a line that is too long or too late, and as `parse` does.
     """
-    data = b""
+    line = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            while b"\n" not in data:
+            ended = False
+            while not ended:
                 more = await link.read()
                 if not more:
                     return None
-                data += more
-                if len(data) > HELLO_BYTES and b"\n" not in data[:HELLO_BYTES]:
+                piece, newline, rest = more.partition(b"\n")
+                line += piece
+                ended = bool(newline)
+                if len(line) >= HELLO_BYTES:
                     raise Refusal(USAGE, f"The hello has more than {HELLO_BYTES} bytes.")
     except TimeoutError as error:
         raise Refusal(TEMPORARY, f"No hello came within {seconds:g} s.") from error
-    line, _, rest = data.partition(b"\n")
     link.unread(rest)
-    return parse(line)
+    return parse(bytes(line))
 
 
 def parse(line: bytes) -> Hello:

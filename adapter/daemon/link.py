@@ -21,20 +21,28 @@ class Link:
         self._refusal: OSError | None = None
         self._readable: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._ended = False
         self._closed = False
 
     def unread(self, data: bytes) -> None:
         """Put back what was read too far; it is what `read` returns next."""
         self._pending = data + self._pending
 
+    def end(self) -> None:
+        """Read nothing more, as if the client had closed its side; writing goes on."""
+        self._ended = True
+        self._pending = b""
+        if self._readable is not None:
+            _wake(self._readable)
+
     async def read(self) -> bytes:
-        """The next bytes; b"" at EOF, on any error of the socket, and once closed."""
+        """The next bytes; b"" at EOF, on any error of the socket, and once ended or closed."""
         # A client that always sends must not keep the loop from everybody else.
         await asyncio.sleep(0)
         if self._pending:
             data, self._pending = self._pending, b""
             return data
-        while not self._closed:
+        while not self._ended:
             try:
                 return self._socket.recv(CHUNK)
             except (BlockingIOError, InterruptedError):
@@ -61,6 +69,7 @@ class Link:
         if self._closed:
             return
         self._closed = True
+        self._ended = True
         self._pending = b""
         self._unwritten.clear()
         loop = asyncio.get_running_loop()

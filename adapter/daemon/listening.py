@@ -49,6 +49,12 @@ class Listener:
 
     def renew(self) -> None:
         """Bind it again after somebody removed it; the old one is closed. Raises Refusal."""
+        _prepare(os.path.dirname(self.path))
+        if self._lock is not None and not _is_file(self._lock, self.path + LOCK_SUFFIX):
+            # Whoever removed the socket has removed the lock, too.
+            lock = _take_lock(self.path + LOCK_SUFFIX)
+            os.close(self._lock)
+            self._lock = lock
         fresh = _bind(self.path)
         self.socket.close()
         self.socket = fresh
@@ -181,3 +187,8 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return seen.st_dev, seen.st_ino
+
+
+def _is_file(descriptor: int, path: str) -> bool:
+    seen = os.fstat(descriptor)
+    return _identity(path) == (seen.st_dev, seen.st_ino)
