@@ -16,7 +16,7 @@ ACP: Final = "acp"
 ADMIN: Final = "admin"
 
 
-def passed(environ: MutableMapping[str, str]) -> dict[str, Listener]:
+def passed(environ: MutableMapping[str, str], first: int = FIRST) -> dict[str, Listener]:
     """The sockets by name: `acp` and `admin`. Empty if none was passed to this process.
 
     A single one with any other name is `acp`. The variables are taken out of `environ`. Raises
@@ -35,7 +35,7 @@ def passed(environ: MutableMapping[str, str]) -> dict[str, Listener]:
             f"The service manager passed {count} sockets under the names {':'.join(names)!r}; "
             f"there may be one named {ACP} and one named {ADMIN}.",
         )
-    return {name: _adopted(FIRST + place, name) for place, name in enumerate(names)}
+    return {name: _adopted(first + place, name) for place, name in enumerate(names)}
 
 
 def _adopted(descriptor: int, name: str) -> Listener:
@@ -47,6 +47,7 @@ def _adopted(descriptor: int, name: str) -> Listener:
         raise wrong from error
     listens = sock.family == socket.AF_UNIX and sock.type == socket.SOCK_STREAM
     if not listens or not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        sock.close()
         raise wrong
     sock.setblocking(False)
     path = sock.getsockname()
