@@ -21,6 +21,7 @@ from adapter.core.state import (
 from adapter.core.values import (
     Arm,
     AskClient,
+    AskReason,
     Counted,
     Disarm,
     Output,
@@ -65,9 +66,9 @@ def _of_turn(state: SessionState, turn: Turn, given: PermissionAsk | Form) -> li
         # Nobody is asked any more. The stop of the turn settles it, if it is not an MCP server's.
         return forms.dismiss(ask) if given.session_id == GLOBAL else []
     if turn.asks > state.limits.turn_asks:
-        return [Counted(Bound.TURN_ASKS), *deny(state, ask)]
+        return [Counted(Bound.TURN_ASKS), *deny(state, ask, "limit")]
     if full:
-        return [Counted(Bound.OPEN_ASKS), *deny(state, ask)]
+        return [Counted(Bound.OPEN_ASKS), *deny(state, ask, "limit")]
     ask.step = AskStep.SHOWN
     tool = _tool_of(state, given)
     own = given.session_id in (state.id, GLOBAL)
@@ -78,13 +79,13 @@ def _of_turn(state: SessionState, turn: Turn, given: PermissionAsk | Form) -> li
     return [AskClient(turn.owner, given, tool, child, origin)]
 
 
-def deny(state: SessionState, ask: Ask) -> list[Output]:
+def deny(state: SessionState, ask: Ask, reason: AskReason) -> list[Output]:
     """Refuse a permission once its siblings allow it; leave a form unanswered.
 
     It stays known until the server's word: the request may get lost, or be refused.
     """
     if ask.is_permission:
-        return permissions.decided(state, ask, "reject")
+        return permissions.decided(state, ask, "reject", reason)
     return forms.left_unanswered(ask)
 
 
@@ -192,7 +193,7 @@ def deny_overdue(state: SessionState, *, active: bool) -> list[Output]:
             ask.due = False
             out.append(Arm(f"unattended:{ask_id}", "unattended"))
         else:
-            out.extend(deny(state, ask))
+            out.extend(deny(state, ask, "unattended"))
     return out
 
 
@@ -209,7 +210,7 @@ def deny_of(state: SessionState, turn: Turn) -> list[Output]:
             ask.step = AskStep.HELD
             out.append(WithdrawAsk(ask.ask.id))
     for ask in theirs:
-        out.extend(deny(state, ask) if ask.step is AskStep.HELD else [])
+        out.extend(deny(state, ask, "left") if ask.step is AskStep.HELD else [])
     return out
 
 

@@ -9,7 +9,7 @@ rejecting a permission leaves an open form of the session as it was, and the oth
 from __future__ import annotations
 
 from adapter.core.state import Ask, AskStep, CancelStep, SessionState
-from adapter.core.values import Answered, Decision, Output, Reply
+from adapter.core.values import Answered, AskReason, Decision, Output, Reply
 from contract.shapes import PermissionAsk
 
 
@@ -18,11 +18,13 @@ def answered(state: SessionState, given: Answered) -> list[Output]:
     ask = state.asks.get(given.ask_id)
     if ask is None or ask.step is not AskStep.SHOWN or not ask.is_permission:
         return []
-    return decided(state, ask, given.decision)
+    return decided(state, ask, given.decision, given.reason)
 
 
-def decided(state: SessionState, ask: Ask, decision: Decision) -> list[Output]:
+def decided(state: SessionState, ask: Ask, decision: Decision, reason: AskReason) -> list[Output]:
     """An approval goes at once, a rejection when its siblings allow it."""
+    if ask.decision is None:
+        ask.reason = reason
     ask.decision = decision
     if decision == "reject":
         ask.step = AskStep.HELD
@@ -65,11 +67,13 @@ def reply(ask: Ask) -> Reply:
     """The request of a decision; anything that is no approval is a rejection."""
     match ask.decision:
         case "once":
-            return Reply(ask.ask.session_id, ask.ask.id, "once")
+            return Reply(ask.ask.session_id, ask.ask.id, "once", reason=ask.reason)
         case "always":
-            return Reply(ask.ask.session_id, ask.ask.id, "always")
+            return Reply(ask.ask.session_id, ask.ask.id, "always", reason=ask.reason)
         case decision:
-            return Reply(ask.ask.session_id, ask.ask.id, "reject", go_on=decision != "stop")
+            go_on = decision != "stop"
+            reason: AskReason = ask.reason if go_on else "cancel"
+            return Reply(ask.ask.session_id, ask.ask.id, "reject", go_on, reason)
 
 
 def _stopping(state: SessionState, ask: Ask) -> bool:

@@ -102,6 +102,7 @@ def gap_overdue(state: SessionState) -> list[Output]:
 def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]:
     """Apply a snapshot and the events buffered since it was asked for."""
     snapshot = given.snapshot
+    state.judged = ()
     if snapshot.state == "gone":
         return boundary.deleted(state)
     if snapshot.state == "unauthorised":
@@ -152,6 +153,7 @@ def _judge_all(
     turns = [turn for turn in state.turns.values() if turn.id in snapshot.judged]
     turns.sort(key=lambda turn: position.get(turn.id, len(position)))
     judgements = [(turn, _judge(turn, snapshot)) for turn in turns]
+    state.judged = tuple(judged.verdict.name.lower() for _, judged in judgements)
     still = [
         turn
         for turn, judged in judgements

@@ -126,6 +126,11 @@ class SessionCore:
         return self._state.of_owner(owner) is not None
 
     @property
+    def verdicts(self) -> tuple[str, ...]:
+        """Of the last reading that was given, one for each turn that it judged, by name."""
+        return self._state.judged
+
+    @property
     def owes_a_stop(self) -> bool:
         """Whether a cancel outlived its turn and the server has not confirmed it yet."""
         return any(loose is not Loose.ENDED for loose in self._state.loose.values())

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from adapter.core.ambience import Ambience
 from adapter.core.errands import Errand
 from adapter.core.offsets import OffsetTable
-from adapter.core.values import Call, CancelMark, Tool, ToolStatus
+from adapter.core.values import AskReason, Call, CancelMark, Tool, ToolStatus
 from adapter.limits import DEFAULTS, Limits
 from contract.shapes import CacheTokens, Form, JsonObject, PermissionAsk, Tokens
 
@@ -202,6 +202,7 @@ class Ask:
     turn_id: str | None
     step: AskStep
     decision: AskDecision | None = None
+    reason: AskReason = "client"
     patience: int = 0
     due: bool = False
     answer: JsonObject = field(default_factory=dict, repr=False)
@@ -217,8 +218,9 @@ class SessionState:
 
     `answering`: a prompt was delivered and its answer is not finished. `undelivered`: an
     execution was heard to start, and nothing was delivered in it so far. `surveyed`: the reads
-    were looked at since the feed is without a gap. `beside` are the offsets of what is shown of
-    other sessions than this one, `titles` those of `children`, `errands` by (message, call).
+    were looked at since the feed is without a gap. `judged` are the verdicts of the last
+    reading, by name. `beside` are the offsets of what is shown of other sessions than this one,
+    `titles` those of `children`, `errands` by (message, call).
     """
 
     id: str
@@ -233,6 +235,7 @@ class SessionState:
     errands: dict[tuple[str, str], Errand] = field(default_factory=dict)
     beside: OffsetTable = field(default_factory=OffsetTable)
     ambience: Ambience = field(default_factory=Ambience)
+    judged: tuple[str, ...] = ()
     foreign: OrderedDict[str, Foreign] = field(default_factory=OrderedDict)
     kinds: OrderedDict[str, str] = field(default_factory=OrderedDict)
     answering: bool = False

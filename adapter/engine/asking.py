@@ -61,14 +61,17 @@ class Asking:
 
     async def _ask(self, asked: v.AskClient, attachment: Attachment | None) -> None:
         decision: v.Decision = "reject"
+        reason: v.AskReason = "no_client"
         if attachment is not None:
+            reason = "no_answer"
             try:
                 params = self._params(asked)
                 answer = await attachment.client.ask("session/request_permission", params)
                 decision = self._decision(answer)
+                reason = "client" if _is_choice(answer) else "no_answer"
             except Exception:
                 logger.exception("the ask %s could not be shown", asked.ask.id)
-        self._step(v.Answered(asked.ask.id, decision))
+        self._step(v.Answered(asked.ask.id, decision, reason))
 
     async def _fill_in(self, asked: v.ShowForm, attachment: Attachment | None) -> None:
         form = asked.form
@@ -115,6 +118,11 @@ class Asking:
                 return "always"
             case _:
                 return "reject"
+
+
+def _is_choice(answer: object) -> bool:
+    """Whether the client chose something, be it only to cancel."""
+    return isinstance(answer, dict) and isinstance(answer.get("outcome"), dict)
 
 
 def _told(form: Form, result: object) -> v.FormAnswered:

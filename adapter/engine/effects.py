@@ -81,10 +81,20 @@ class Effects:
         reply = self._services.server.reply_permission(
             output.session_id, output.ask_id, output.decision, message
         )
-        await self._settle(output.ask_id, reply)
+        observer = self._services.observer
 
-    async def _settle(self, ask_id: str, reply: Awaitable[bool]) -> None:
-        """Send the reply of an ask, and tell the core what became of it, whatever that is."""
+        def told(found: bool) -> None:
+            observer.answered(output.decision, output.reason if found else "elsewhere")
+
+        await self._settle(output.ask_id, reply, told)
+
+    async def _settle(
+        self, ask_id: str, reply: Awaitable[bool], told: Callable[[bool], None] = lambda _: None
+    ) -> None:
+        """Send the reply of an ask, and tell the core what became of it, whatever that is.
+
+        `told` hears once the ask is settled whether it was by this reply.
+        """
         try:
             found = await reply
         except Refused as error:
@@ -101,4 +111,5 @@ class Effects:
             logger.error("the reply to %s could not be sent: %s", ask_id, what)
             self._step(v.Replied(ask_id, settled=False, refused=True))
         else:
+            told(found)
             self._step(v.Replied(ask_id, settled=True, found=found))

@@ -20,6 +20,7 @@ from adapter.engine.counters import Counters
 from adapter.engine.hub import Hub
 from adapter.engine.idle import Places
 from adapter.engine.mcp import NotAdded, Registrations, not_added
+from adapter.engine.observer import Observer, Silent
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
 from adapter.engine.tasks import Tasks
@@ -49,15 +50,27 @@ class Engine:
     """Use as a context manager: the feed runs inside, every session ends with it."""
 
     def __init__(
-        self, settings: Settings, *, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
+        self,
+        settings: Settings,
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+        observer: Observer | None = None,
     ) -> None:
         self.settings = settings
+        self.observer = observer or Silent()
         self.clock = clock
         self.sleep = sleep
         # No new prompt is taken any more: the process is about to end.
         self.draining = False
         self.offsets = OffsetTable()
-        self.server = Server(settings.server, settings.credential, settings.http)
+        self.server = Server(
+            settings.server,
+            settings.credential,
+            settings.http,
+            clock=clock,
+            requested=self.observer.requested,
+        )
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
         self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep, self._lost_mcp)
         self.counters = Counters()
@@ -78,6 +91,7 @@ class Engine:
             follow=self._follow,
             context_size=self._context_size,
             counters=self.counters,
+            observer=self.observer,
         )
         self._hubs: dict[str, Hub] = {}
         # Every followed session, root or descendant, to its root.
@@ -85,6 +99,7 @@ class Engine:
         self._owners = itertools.count(1)
         self._pid = 0
         self._was_up = False
+        self._lost_at: float | None = None
         self._refusals = 0
         self._contract: asyncio.Task[None] | None = None
         self._tasks = Tasks()
@@ -210,6 +225,9 @@ class Engine:
 
     def connected(self) -> None:
         self._was_up = True
+        if self._lost_at is not None:
+            self.observer.gap(self.clock() - self._lost_at)
+            self._lost_at = None
         self._refusals = 0
         self.catalogues.invalidate()
         for hub in self._hubs.values():
@@ -218,8 +236,10 @@ class Engine:
 
     def event(self, event: Event | CatalogueChanged, size: int) -> None:
         if isinstance(event, CatalogueChanged):
+            self.observer.event(f"{event.what}.updated")
             self._catalogue_changed(event.directory)
             return
+        self.observer.event(event.type)
         if isinstance(event, SessionCreated) and event.parent_id is not None:
             root = self._roots.get(event.parent_id)
             if root is not None:
@@ -242,6 +262,7 @@ class Engine:
         if not self._was_up:
             return
         self._was_up = False
+        self._lost_at = self.clock()
         logger.warning("the feed is lost: %s", reason)
         for hub in self._hubs.values():
             hub.feed_lost()

@@ -262,9 +262,7 @@ class Hub:
             ):
                 pass
             case v.Chunk():
-                attachment = self._attachments.get(output.owner)
-                if attachment is not None:
-                    attachment.client.text(self.session_id, output)
+                self._chunk(output)
             case v.Tool():
                 self._tool(output)
             case v.Progress():
@@ -322,6 +320,14 @@ class Hub:
         """Whether the client wants the updates of sub-agents themselves."""
         attachment = self._attachments.get(output.owner)
         return attachment is not None and attachment.client.can.child_updates
+
+    def _chunk(self, chunk: v.Chunk) -> None:
+        if chunk.recovered:
+            size = len(chunk.text.encode("utf-8", "surrogatepass"))
+            self._services.observer.recovered(size)
+        attachment = self._attachments.get(chunk.owner)
+        if attachment is not None:
+            attachment.client.text(self.session_id, chunk)
 
     def _tool(self, tool: v.Tool) -> None:
         update = updates.tool(tool, self.directory, self._limits)

@@ -30,11 +30,14 @@ class Observer(Protocol):
     def gap(self, seconds: float) -> None:
         """The feed is back after so long."""
 
-    def event(self, kind: str | None) -> None:
-        """An event of a session of ours, by its type; None: of a type that contract/ lacks."""
+    def event(self, kind: str) -> None:
+        """An event that was heard, by its type in `contract.events`."""
 
-    def answered(self, decision: str, reason: str) -> None:
-        """An ask was answered: allowed or refused, and by whom or why."""
+    def answered(self, decision: v.Decision, reason: v.AskReason) -> None:
+        """A permission was settled at the server with this decision, and by whom or why."""
+
+    def recovered(self, size: int) -> None:
+        """So many UTF-8 bytes of text that a gap had hidden were shown after it."""
 
     def requested(self, route: str, status: int, seconds: float) -> None:
         """A request to the server, by its route's name; status 0 if there was no answer."""
@@ -49,8 +52,10 @@ class Silent:
 
     def gap(self, seconds: float) -> None: ...
 
-    def event(self, kind: str | None) -> None: ...
+    def event(self, kind: str) -> None: ...
 
-    def answered(self, decision: str, reason: str) -> None: ...
+    def answered(self, decision: v.Decision, reason: v.AskReason) -> None: ...
+
+    def recovered(self, size: int) -> None: ...
 
     def requested(self, route: str, status: int, seconds: float) -> None: ...

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from adapter.config import Settings
 from adapter.core.offsets import OffsetTable
 from adapter.engine.counters import Counters
+from adapter.engine.observer import Observer, Silent
 from adapter.engine.submission import Submission
 from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
@@ -33,3 +34,4 @@ class Services:
     context_size: Callable[[str, str | None], int | None]
     """(directory, model key): tokens of the model's context, None when not known."""
     counters: Counters = field(default_factory=Counters)
+    observer: Observer = field(default_factory=Silent)

@@ -109,6 +109,8 @@ class Window:
         for child_id, _ in snapshot.children:
             self._services.follow(child_id, self._session_id)
         self._step(v.Reconcile(snapshot, buffer))
+        for verdict in self._core.verdicts:
+            self._services.observer.verdict(verdict)
         if (more - needed) & self._core.anchors:
             self.open(more - needed)
 

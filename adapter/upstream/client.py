@@ -8,6 +8,7 @@ deadline; what must happen once at most is retried only when nothing was sent.
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -26,7 +27,15 @@ from adapter.upstream.mcp import McpServers
 from adapter.upstream.posts import Posts
 from adapter.upstream.sessions import Sessions
 from adapter.upstream.shaped import Walk, an_object, data, objects, row_of, shaped
-from adapter.upstream.transport import Retry, ServerSettings, Sleep, Transport
+from adapter.upstream.transport import (
+    Clock,
+    Requested,
+    Retry,
+    ServerSettings,
+    Sleep,
+    Transport,
+    unheard,
+)
 from contract import routes, semantics
 from contract.check import live_routes
 from contract.reads import Agent, AnyRow, Command, InboxItem, Info, Model, Session, Skill, row_call
@@ -51,8 +60,17 @@ class Server:
         settings: ServerSettings | None = None,
         *,
         sleep: Sleep = asyncio.sleep,
+        clock: Clock = time.monotonic,
+        requested: Requested = unheard,
     ) -> None:
-        self._http = Transport(base_url, credential, settings or ServerSettings(), sleep=sleep)
+        self._http = Transport(
+            base_url,
+            credential,
+            settings or ServerSettings(),
+            sleep=sleep,
+            clock=clock,
+            requested=requested,
+        )
         self.mcp = McpServers(self._http)
         self.posts = Posts(self._http)
         self.sessions = Sessions(self._http)

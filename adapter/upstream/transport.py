@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -34,6 +35,9 @@ from contract.routes import EVENT, Route, url
 from contract.semantics import USER
 
 Sleep = Callable[[float], Awaitable[None]]
+Clock = Callable[[], float]
+Requested = Callable[[str, int, float], None]
+"""Hears of each exchange: the route's name, the status or 0 without an answer, and seconds."""
 
 # Text of the server that is passed on in an error is cut to this many characters.
 MAX_MESSAGE: Final = 500
@@ -60,6 +64,10 @@ class ServerSettings:
     deadline: float = 15.0
     prompt_deadline: float = 60.0
     command_deadline: float = 600.0
+
+
+def unheard(route: str, status: int, seconds: float) -> None:
+    """For a transport whose exchanges nobody counts."""
 
 
 class Retry(Enum):
@@ -89,6 +97,23 @@ class Answer:
             raise ShapeMismatch("The OpenCode server answered with invalid JSON.") from None
 
 
+class _Exchange:
+    """One request under way, which is told of once."""
+
+    def __init__(self, route: str, clock: Clock, requested: Requested) -> None:
+        self._route = route
+        self._clock = clock
+        self._requested = requested
+        self._began = clock()
+        self._is_told = False
+
+    def answered(self, status: int) -> None:
+        """`status` 0 for an end without an answer; only the first call counts."""
+        if not self._is_told:
+            self._is_told = True
+            self._requested(self._route, status, self._clock() - self._began)
+
+
 class Transport:
     """The connection pool to one server. Close it with `aclose`."""
 
@@ -99,11 +124,15 @@ class Transport:
         settings: ServerSettings,
         *,
         sleep: Sleep = asyncio.sleep,
+        clock: Clock = time.monotonic,
+        requested: Requested = unheard,
     ) -> None:
         self.base_url = base_url
         self.credential = credential
         self.settings = settings
         self._sleep = sleep
+        self._clock = clock
+        self._requested = requested
         self._client = httpx.AsyncClient(
             base_url=base_url,
             auth=None if credential is None else httpx.BasicAuth(USER, credential.password),
@@ -164,7 +193,7 @@ class Transport:
                     with attempt:
                         last = late
                         try:
-                            answer = await self._send(route.method, path, query, body, silence)
+                            answer = await self._exchange(route, path, query, body, silence)
                             return _classified(answer, accept, (ids or {}).get("sessionID", ""))
                         except Unreachable as error:
                             # An earlier attempt that was sent outweighs this one that was not.
@@ -177,14 +206,41 @@ class Transport:
             pass
         raise last
 
-    def stream(self, *, silence: float) -> AbstractAsyncContextManager[httpx.Response]:
+    @asynccontextmanager
+    async def stream(self, *, silence: float) -> AsyncIterator[httpx.Response]:
         """The feed's response; `silence` is the longest wait for a byte, in seconds."""
-        return self._client.stream(
-            EVENT.method,
-            EVENT.path,
-            headers={"accept": "text/event-stream", "cache-control": "no-store"},
-            timeout=httpx.Timeout(self.settings.connect, read=silence),
-        )
+        with self._timed(EVENT) as exchange:
+            opening = self._client.stream(
+                EVENT.method,
+                EVENT.path,
+                headers={"accept": "text/event-stream", "cache-control": "no-store"},
+                timeout=httpx.Timeout(self.settings.connect, read=silence),
+            )
+            async with opening as response:
+                exchange.answered(response.status_code)
+                yield response
+
+    @contextmanager
+    def _timed(self, route: Route) -> Iterator[_Exchange]:
+        """An exchange counts when its answer is there, or else at its end."""
+        exchange = _Exchange(route.name, self._clock, self._requested)
+        try:
+            yield exchange
+        finally:
+            exchange.answered(0)
+
+    async def _exchange(
+        self,
+        route: Route,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: object,
+        silence: float | None,
+    ) -> Answer:
+        with self._timed(route) as exchange:
+            answer = await self._send(route.method, path, query, body, silence)
+            exchange.answered(answer.status)
+            return answer
 
     async def _send(
         self,

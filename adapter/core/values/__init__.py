@@ -33,6 +33,7 @@ from adapter.core.values.inputs import (
     Woken,
 )
 from adapter.core.values.outcome import (
+    AskReason,
     Call,
     CancelMark,
     Decision,
@@ -79,6 +80,7 @@ __all__ = [
     "Answered",
     "Arm",
     "AskClient",
+    "AskReason",
     "Call",
     "Cancel",
     "CancelMark",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
-from adapter.core.values.outcome import Call, Decision
+from adapter.core.values.outcome import AskReason, Call, Decision
 from contract.events import Event
 from contract.reads import AnyRow, AssistantRow
 from contract.shapes import Form, JsonObject, PermissionAsk
@@ -98,6 +98,7 @@ class Answered:
 
     ask_id: str
     decision: Decision
+    reason: AskReason = "client"
 
 
 FormFate = Literal["answered", "declined", "unable", "credential"]

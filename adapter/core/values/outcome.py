@@ -11,6 +11,11 @@ from contract.shapes import Tokens
 # What a prompt calls by `/name`, if that makes another turn than a prompt does.
 Call = Literal["command", "compaction"]
 Decision = Literal["once", "always", "reject"]
+AskReason = Literal[
+    "client", "no_client", "no_answer", "limit", "unattended", "left", "cancel", "elsewhere"
+]
+"""Who or what decided a permission: a client's choice; nobody to ask; an answer that is none; a
+bound on asks; nobody's turn for too long; a client that left; a cancel; somebody elsewhere."""
 Wait = Literal[
     "cancel",
     "parked",

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from adapter.core.values.counts import Oddity
-from adapter.core.values.outcome import Decision, Outcome, Wait
+from adapter.core.values.outcome import AskReason, Decision, Outcome, Wait
 from adapter.limits import Bound
 from contract.shapes import Form, JsonObject, PermissionAsk, ToolContent
 
@@ -184,12 +184,13 @@ class WithdrawAsk:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer an ask at the server, on the session that owns it."""
+    """Answer an ask at the server, on the session that owns it; `reason` is for whoever counts."""
 
     session_id: str
     ask_id: str
     decision: Decision
     go_on: bool = True
+    reason: AskReason = field(default="client", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
