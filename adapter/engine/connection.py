@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from adapter.acp import updates
@@ -32,6 +33,11 @@ from contract.initialize import initialize_result
 
 # What a session need not be taken up for.
 ENDINGS: Final = frozenset({"session/close", "session/delete"})
+# Requests of one client that are served at once; further ones wait in order, since all clients
+# share the connections to the server. A prompt is none of them: it may last, has a bound of its
+# own, and a cancel right behind it has to find it. Nor is a close, which only stops one.
+AT_ONCE: Final = 8
+AT_LIBERTY: Final = frozenset({"initialize", "session/prompt", "session/close"})
 SETUPS: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 logger = logging.getLogger(__name__)
@@ -56,6 +62,7 @@ class Connection:
             gone=lambda characters: engine.counters.hit(v.Oddity.CHARACTERS_GONE, characters),
             limits=engine.settings.limits,
         )
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._sessions = OpenSessions(engine, self)
         desk = Desk(engine, self, self._sessions)
         opening, ending, choosing = Opening(desk), Ending(desk), Choosing(desk)
@@ -83,6 +90,16 @@ class Connection:
     def owed(self) -> int:
         """Updates that wait for a client that does not read."""
         return len(self._backlog)
+
+    @property
+    def holds(self) -> int:
+        """Sessions that are being loaded, whose updates wait for the end of the replay."""
+        return self._backlog.holds
+
+    @property
+    def owners(self) -> Mapping[str, int]:
+        """The number of each opening, by session; a session that is opened again gets another."""
+        return self._sessions.owners
 
     @property
     def client_name(self) -> str:
@@ -154,7 +171,7 @@ class Connection:
             return None
         try:
             shown = params.get("toolCall")
-            self._engine.counters.hit_all(omitted(shown) if isinstance(shown, dict) else ())
+            self._engine.counters.left_out(omitted(shown) if isinstance(shown, dict) else {})
             return await self._peer.request(method, params)
         except (PeerError, ValueError) as error:
             logger.info("%s was not answered: %s", method, error)
@@ -168,7 +185,7 @@ class Connection:
         """Queue one update. Never raises: the feed is read by whoever calls this."""
         if self._peer is None:
             return
-        self._engine.counters.hit_all(omitted(update))
+        self._engine.counters.left_out(omitted(update))
         try:
             self._peer.notify("session/update", {"sessionId": session_id, "update": update})
         except ValueError as error:
@@ -191,17 +208,23 @@ class Connection:
         if method is None:
             raise AcpError(Code.METHOD_UNKNOWN, f"Method {call.method[:100]} is unknown.")
         try:
-            session_id, uses = call.params.get("sessionId"), call.method not in ENDINGS
-            with self._sessions.request(session_id, uses=uses):
-                return await self._timely(method, call)
+            if call.method in AT_LIBERTY:
+                return await self._serve(method, call)
+            async with self._slots:
+                return await self._serve(method, call)
         except OverLimit as refusal:
             self._engine.counters.hit(refusal.bound)
             raise
         except AcpError as error:
-            self._engine.counters.hit_all(omitted_of_error(error))
+            self._engine.counters.left_out(omitted_of_error(error))
             raise
         except UpstreamError as error:
             raise as_acp_error(error, self._engine.settings) from error
+
+    async def _serve(self, method: Method, call: Call) -> Json:
+        session_id, uses = call.params.get("sessionId"), call.method not in ENDINGS
+        with self._sessions.request(session_id, uses=uses):
+            return await self._timely(method, call)
 
     async def _timely(self, method: Method, call: Call) -> Json:
         """Serve it; what opens a session fails after a while, with no prompt sent."""

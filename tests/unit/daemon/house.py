@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from adapter.config import Settings
 from adapter.daemon.daemon import Daemon, Terms
 from adapter.daemon.listening import listen
 from adapter.engine.engine import Engine
 from contract.attach import ACCEPTED, HELLO
+from contract.reads import AssistantRow
 from stubs.server import Settings as StubSettings
 from stubs.server import StubServer
 from stubs.waiting import until
 
 Json = dict[str, Any]
+T = TypeVar("T")
 IDLE = {"sessions": 0, "followed": 0, "watched": 0, "attachments": 0, "turns": 0, "calls": 0}
 NOBODY = {"arriving": 0, "clients": 0, "leaving": 0}
 
@@ -30,17 +32,25 @@ def hello(**fields: str) -> bytes:
     return "\0".join([HELLO, *(f"{key}={value}" for key, value in named.items())]).encode() + b"\n"
 
 
+def _connected(path: Path) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(str(path))
+    except OSError:
+        sock.close()
+        raise
+    sock.setblocking(False)
+    return sock
+
+
 class Caller:
     """A client as the relay makes it: one socket, a hello, lines."""
 
-    def __init__(self, path: str, buffer: int | None = None) -> None:
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        if buffer is not None:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        self.socket.connect(path)
-        self.socket.setblocking(False)
+    def __init__(self, path: Path) -> None:
+        self.socket = _connected(path)
         self.lines: list[Json] = []
         self.ended = False
+        self._news = asyncio.Event()
         self._last = 0
         self._data = b""
         self._reading: asyncio.Task[None] | None = None
@@ -67,16 +77,37 @@ class Caller:
         """Take whatever comes from now on."""
         self._reading = asyncio.create_task(self._read())
 
+    @contextmanager
+    def not_reading(self) -> Iterator[None]:
+        """Leave what comes to the socket for a while."""
+        if self._reading is not None:
+            self._reading.cancel()
+        yield
+        self.read()
+
     async def _read(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             *whole, self._data = self._data.split(b"\n")
             self.lines += [json.loads(line) for line in whole]
+            self._news.set()
             more = await loop.sock_recv(self.socket, 1 << 16)
+            self._data += more
             if not more:
                 self.ended = True
+                self._news.set()
                 return
-            self._data += more
+
+    async def _until(self, what: str, reached: Callable[[], T | None]) -> T:
+        """The first result that is neither None nor False, looked for at whatever comes."""
+        try:
+            async with asyncio.timeout(10):
+                while not (result := reached()):
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise TimeoutError(f"did not come: {what}") from None
+        return result
 
     async def send(self, method: str, **params: Any) -> int:
         """The id of the request."""
@@ -89,10 +120,7 @@ class Caller:
         await loop.sock_sendall(self.socket, json.dumps(message).encode() + b"\n")
 
     async def line(self, wanted: Callable[[Json], bool]) -> Json:
-        async def found() -> Json | None:
-            return next(filter(wanted, self.lines), None)
-
-        return await until("a line", found)
+        return await self._until("a line", lambda: next(filter(wanted, self.lines), None))
 
     async def answer(self, ident: int) -> Json:
         """The whole answer."""
@@ -112,6 +140,12 @@ class Caller:
         block = {"type": "text", "text": text}
         return await self.send("session/prompt", sessionId=session, prompt=[block])
 
+    async def stop_reason(self, ident: int) -> str:
+        """Of a prompt that ends well."""
+        answer = await self.answer(ident)
+        assert "result" in answer, answer
+        return str(answer["result"]["stopReason"])
+
     def text(self, session: str) -> str:
         """What the agent has said in the session."""
         updates = (
@@ -126,19 +160,16 @@ class Caller:
         )
 
     async def until_text(self, session: str, words: str) -> None:
-        async def come() -> bool:
-            return words in self.text(session)
-
-        await until(f"the text {words!r}", come)
+        await self._until(f"the text {words!r}", lambda: words in self.text(session))
 
     async def hang_up(self) -> None:
         """Half-close, as a relay does whose client has closed its input."""
         self.socket.shutdown(socket.SHUT_WR)
+        await self.over()
 
-        async def over() -> bool:
-            return self.ended
-
-        await until("the daemon has closed", over)
+    async def over(self) -> None:
+        """Wait until the daemon has closed the connection."""
+        await self._until("the end", lambda: self.ended)
 
     async def aclose(self) -> None:
         if self._reading is not None:
@@ -157,11 +188,12 @@ class House:
         self.engine = engine
         self.daemon = daemon
         self.root = root
+        self.path = Path(daemon.listener.path)
         self._stack = stack
 
-    async def caller(self, buffer: int | None = None) -> Caller:
+    async def caller(self) -> Caller:
         """One that has not said anything."""
-        caller = Caller(self.daemon.listener.path, buffer)
+        caller = Caller(self.path)
         self._stack.push_async_callback(caller.aclose)
         return caller
 
@@ -178,6 +210,21 @@ class House:
             one.path for one in self.stub.log if one.method == method and one.path.endswith(path)
         ]
 
+    async def until_asked(self, method: str, path: str, number: int = 1) -> None:
+        async def seen() -> bool:
+            return len(self.asked(method, path)) >= number
+
+        await until(f"{number} {method} …{path}", seen)
+
+    async def until_finished(self, session: str) -> None:
+        """The server has ended the session's newest turn by itself."""
+
+        async def finished() -> bool:
+            rows, _ = await self.engine.server.rows_back_to(session, frozenset({"none"}))
+            return any(isinstance(row, AssistantRow) and row.finish == "stop" for row in rows)
+
+        await until("the turn has ended on the server", finished)
+
     async def until_empty(self) -> None:
         """Nothing of any client is left."""
 
@@ -189,9 +236,13 @@ class House:
 
 @asynccontextmanager
 async def house(
-    root: Path, terms: Terms | None = None, permission: Json | None = None, **settings: Any
+    root: Path,
+    terms: Terms | None = None,
+    permission: Json | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    **settings: Any,
 ) -> AsyncIterator[House]:
-    """A project at `root` with these permissions; `settings` are the engine's."""
+    """A project at `root` with these permissions; `settings` and `sleep` are the engine's."""
     config = {"permission": permission or {}}
     (root / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
     shape = StubSettings(
@@ -200,7 +251,7 @@ async def house(
     listener = listen(str(root / "run" / "acp.sock"))
     async with (
         StubServer(shape) as stub,
-        Engine(Settings(server=stub.url, **settings)) as engine,
+        Engine(Settings(server=stub.url, **settings), sleep=sleep) as engine,
         Daemon(engine, listener, terms or Terms()) as daemon,
         AsyncExitStack() as stack,
     ):

@@ -1,10 +1,27 @@
-"""The daemon: many clients on one feed, and nothing is left of one that leaves."""
+"""The daemon: many clients on one feed, and none of them is in the way of another."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import os
+import tracemalloc
 from pathlib import Path
 
-from tests.unit.daemon.house import IDLE, NOBODY, house
+from adapter.daemon.daemon import State
+from stubs.server.faults import Rule
+from stubs.waiting import until
+from tests.unit.daemon.house import Caller, hello, house
+
+IDLE_CLIENTS = 64
+IDLE_BYTES = 100 * 1024
+CALLS = 256
+"""Requests of one client that may be open at once."""
+
+
+async def initialise(caller: Caller, name: str = "acpx") -> None:
+    info = {"name": name, "version": "0.19"}
+    await caller.call("initialize", protocolVersion=1, clientCapabilities={}, clientInfo=info)
 
 
 async def test_two_clients_share_one_feed_and_do_not_hear_each_other(tmp_path: Path) -> None:
@@ -16,29 +33,146 @@ async def test_two_clients_share_one_feed_and_do_not_hear_each_other(tmp_path: P
             for one, session, count in zip((first, second), sessions, (3, 5), strict=True)
         ]
         for one, ident in zip((first, second), prompts, strict=True):
-            assert (await one.answer(ident))["result"]["stopReason"] == "end_turn"
+            assert await one.stop_reason(ident) == "end_turn"
         assert first.text(sessions[0]) == "w0 w1 w2 "
         assert second.text(sessions[1]) == "w0 w1 w2 w3 w4 "
         assert first.text(sessions[1]) == second.text(sessions[0]) == ""
         assert len(home.stub.feed.subscribers) == 1
         assert len(home.asked("GET", "/event")) == 1
-        assert [one.number for one in home.daemon.clients] == [1, 2]
 
 
-async def test_a_client_that_leaves_stops_its_own_turn_alone_and_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_what_is_known_of_a_client(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
-        leaver, stayer = await home.client(), await home.client()
-        left, stayed = await leaver.new(tmp_path), await stayer.new(tmp_path)
-        await leaver.prompt(left, "@@text 5000 5@@")
-        ident = await stayer.prompt(stayed, "@@text 100 5@@")
-        await leaver.until_text(left, "w1 ")
-        await leaver.hang_up()
-        assert (await stayer.answer(ident))["result"]["stopReason"] == "end_turn"
-        assert stayer.text(stayed).endswith("w99 ")
-        assert home.asked("POST", "/interrupt") == [f"/api/session/{left}/interrupt"]
-        await stayer.hang_up()
+        assert home.daemon.state is State.SERVING
+        caller = await home.client(hello(version="1", cwd="/some/where", client="77"))
+        (client,) = home.daemon.clients
+        assert (client.number, client.name, client.turns) == (1, "", 0)
+        await initialise(caller, "acpx\x1b[31m\n" + "x" * 1000)
+        assert client.name.isprintable()
+        assert client.name.startswith("acpx [31m")
+        assert client.name.endswith(" 0.19")
+        assert len(client.name) < 100
+        assert (client.credentials.pid, client.credentials.uid) == (os.getpid(), os.getuid())
+        assert (client.hello.cwd, client.hello.client_pid) == ("/some/where", 77)
+        assert client.since <= home.engine.clock()
+        session = await caller.new(tmp_path)
+        ident = await caller.prompt(session, "@@wait 50 || text 1@@")
+        await caller.call("session/list", cwd=str(tmp_path))
+        assert (client.turns, client.calls) == (1, 1)
+        assert client.open_sessions == {session}
+        await caller.stop_reason(ident)
+        assert (client.turns, client.queued, client.calls, client.owed) == (0, 0, 0, 0)
+        await (await home.client()).hang_up()
+        later = await home.client()
+        assert [one.number for one in home.daemon.clients] == [1, 3]
+        await later.hang_up()
+
+
+async def test_a_prompt_behind_another_is_queued(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        first, second = await home.client(), await home.client()
+        session = await first.new(tmp_path)
+        resume = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
+        await second.call("session/resume", **resume)
+        ahead = await first.prompt(session, "@@text 100 5@@")
+        await first.until_text(session, "w0 ")
+        behind = await second.prompt(session, "@@text 1@@")
+
+        async def queued() -> bool:
+            return [one.queued for one in home.daemon.clients] == [0, 1]
+
+        await until("the second prompt is queued", queued)
+        assert await first.stop_reason(ahead) == await second.stop_reason(behind) == "end_turn"
+        assert second.text(session) == "w0 "
+
+
+async def test_a_client_that_does_not_read_holds_up_nobody(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        slow, quick = await home.client(), await home.client()
+        sleeping, awake = await slow.new(tmp_path), await quick.new(tmp_path)
+        words = 60_000
+        with slow.not_reading():
+            late = await slow.prompt(sleeping, f"@@text {words}@@")
+            await home.until_finished(sleeping)
+            prompts = [await quick.prompt(awake, "@@text 200@@")]
+            assert await quick.stop_reason(prompts[0]) == "end_turn"
+            assert quick.text(awake).endswith("w199 ")
+            assert slow.text(sleeping) == ""
+            queued = [one.queued_bytes + one.owed for one in home.daemon.clients]
+            assert queued[0] > 0
+            assert queued[1] == 0
+        assert await slow.stop_reason(late) == "end_turn"
+        assert slow.text(sleeping) == "".join(f"w{number} " for number in range(words))
+
+
+async def test_a_flood_of_requests_is_bounded_and_holds_up_nobody(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        flooder, other = await home.client(), await home.client()
+        session = await other.new(tmp_path)
+        home.stub.faults.add(Rule("delay", r"/api/session$", "GET", times=10_000, seconds=60))
+        sent = [await flooder.send("session/list", cwd=str(tmp_path)) for _ in range(CALLS + 50)]
+        ident = await other.prompt(session, "@@text 50@@")
+        assert await other.stop_reason(ident) == "end_turn"
+        over = [await flooder.answer(one) for one in sent[CALLS:]]
+        assert {one["error"]["code"] for one in over} == {-32053}
+        assert home.daemon.clients[0].calls == CALLS
+        await flooder.hang_up()
+        assert await other.call("initialize", protocolVersion=1)
+        await other.hang_up()
         await home.until_empty()
-        assert home.engine.tables() == IDLE
-        assert home.daemon.tables() == NOBODY
+
+
+async def test_a_flood_of_lines_that_mean_nothing_holds_up_nobody(tmp_path: Path) -> None:
+    """Between two lines of one client everybody else has a turn."""
+    async with house(tmp_path) as home:
+        flooder, other = await home.client(), await home.client()
+        session = await other.new(tmp_path)
+        lines = 2000
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(flooder.socket, b"x\n" * lines)
+        ident = await other.prompt(session, "@@text 10@@")
+        await other.stop_reason(ident)
+        assert len(flooder.lines) < lines
+
+        async def answered() -> bool:
+            return len(flooder.lines) == lines
+
+        await until("an answer to each line", answered)
+        assert {one["error"]["code"] for one in flooder.lines} == {-32700}
+
+
+async def test_a_client_that_is_idle_costs_little(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        first = await home.client()
+        await initialise(first)
+        gc.collect()
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            for _ in range(IDLE_CLIENTS):
+                await initialise(await home.client())
+            gc.collect()
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(home.daemon.clients) == IDLE_CLIENTS + 1
+        assert (after - before) / IDLE_CLIENTS < IDLE_BYTES
+
+
+async def test_nothing_of_a_hundred_clients_that_came_and_went_is_left(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        await (await home.client()).hang_up()
+        await home.until_empty()
+        tasks, descriptors = len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd"))
+        for _ in range(100):
+            caller = await home.client()
+            await initialise(caller)
+            await caller.hang_up()
+            await caller.aclose()
+        await home.until_empty()
+
+        async def gone() -> bool:
+            return len(asyncio.all_tasks()) == tasks
+
+        await until("every task of theirs has ended", gone)
+        assert len(os.listdir("/proc/self/fd")) <= descriptors

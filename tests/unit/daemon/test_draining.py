@@ -1,0 +1,100 @@
+"""The end of the daemon: turns may end, nothing new begins, and no answer is lost on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from adapter.daemon.daemon import State
+from tests.unit.daemon.house import NOBODY, house
+from tests.unit.daemon.test_leaving import running
+
+SOON = 0.05
+LONG_ENOUGH = 10.0
+
+
+async def test_a_turn_ends_and_its_client_is_answered(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        ident = await caller.prompt(session, "@@text 100 5@@")
+        await caller.until_text(session, "w0 ")
+        assert await home.daemon.drain(LONG_ENOUGH)
+        await home.daemon.close()
+        await caller.over()
+        assert await caller.stop_reason(ident) == "end_turn"
+        assert caller.text(session).endswith("w99 ")
+        assert home.asked("POST", "/interrupt") == []
+        assert home.daemon.state is State.CLOSED
+        assert home.daemon.tables() == NOBODY
+
+
+async def test_no_prompt_and_no_client_is_taken_meanwhile(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        caller, _ = await running(home)
+        other = await home.client()
+        session = await other.new(tmp_path)
+        draining = asyncio.create_task(home.daemon.drain(LONG_ENOUGH))
+        await asyncio.sleep(0)
+        assert home.daemon.state is State.DRAINING
+        answer = await other.answer(await other.prompt(session, "@@text 1@@"))
+        assert answer["error"]["code"] == -32053
+        data = answer["error"]["data"]
+        assert (data["code"], data["admitted"], data["retrySafe"]) == ("draining", False, True)
+        with pytest.raises(OSError):
+            await home.caller()
+        await caller.hang_up()
+        assert await draining
+
+
+async def test_a_hello_that_came_before_is_told_to_come_again(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        late = await home.caller()
+        await (await home.client()).hang_up()
+        await home.daemon.drain(SOON)
+        assert (await late.greet()).startswith(b"75 ")
+
+
+@pytest.mark.parametrize("interrupt", [False, True])
+async def test_what_does_not_end_in_time_goes_on_or_is_stopped(
+    tmp_path: Path, interrupt: bool
+) -> None:
+    async with house(tmp_path) as home:
+        caller, session = await running(home, "@@text 200 5@@")
+        assert not await home.daemon.drain(SOON)
+        await home.daemon.close(interrupt=interrupt)
+        await caller.over()
+        if interrupt:
+            assert len(home.asked("POST", "/interrupt")) == 1
+        else:
+            await home.until_finished(session)
+            assert home.asked("POST", "/interrupt") == []
+        await home.until_empty()
+
+
+async def test_a_client_takes_what_is_queued_before_it_is_sent_away(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        words = 60_000
+        with caller.not_reading():
+            await caller.prompt(session, f"@@text {words}@@")
+            await home.until_finished(session)
+            await home.daemon.drain(SOON)
+            closing = asyncio.create_task(home.daemon.close())
+            await asyncio.sleep(SOON)
+            assert not closing.done()
+        await closing
+        await caller.over()
+        assert caller.text(session) == "".join(f"w{number} " for number in range(words))
+
+
+async def test_whoever_runs_the_daemon_hears_of_its_end(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        running_it = asyncio.create_task(home.daemon.run())
+        assert home.path.exists()
+        await asyncio.gather(home.daemon.close(), home.daemon.close())
+        await running_it
+        assert not home.path.exists()
