@@ -67,6 +67,11 @@ class Backlog:
     def __len__(self) -> int:
         return sum(len(queue.entries) for queue in self._queues.values())
 
+    @property
+    def holds(self) -> int:
+        """Sessions that are held."""
+        return len(self._holds)
+
     def busy(self, session_id: str) -> bool:
         """Whether the session is owed something; what comes later must then go behind it."""
         return session_id in self._drains or session_id in self._holds

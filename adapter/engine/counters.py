@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
+from types import MappingProxyType
 
 from adapter.core.values import Oddity
 from adapter.limits import Bound
@@ -21,6 +22,7 @@ class Counters:
 
     def __init__(self) -> None:
         self._hits: dict[Bound | Oddity, int] = dict.fromkeys(chain(Bound, Oddity), 0)
+        self._omitted: dict[Bound, int] = {}
 
     def hit(self, what: Bound | Oddity, times: int = 1) -> None:
         """Count that a limit was hit, or that something odd was met."""
@@ -33,10 +35,22 @@ class Counters:
                 logger.log(level, told, what.value)
         self._hits[what] += times
 
-    def hit_all(self, names: Iterable[str]) -> None:
-        """Count each of these limits once, by their names."""
-        for name in names:
-            self.hit(Bound(name))
+    def left_out(self, omitted: Mapping[str, int]) -> None:
+        """Count each of these limits once, by their names, and what it kept from a client."""
+        for name, amount in omitted.items():
+            bound = Bound(name)
+            self.hit(bound)
+            self._omitted[bound] = self._omitted.get(bound, 0) + amount
+
+    @property
+    def hits(self) -> Mapping[Bound | Oddity, int]:
+        """How often each was met."""
+        return MappingProxyType(self._hits)
+
+    @property
+    def omitted(self) -> Mapping[Bound, int]:
+        """Characters, or things, that each limit kept from clients, as `Omitted.add` counts."""
+        return MappingProxyType(self._omitted)
 
     def __getitem__(self, what: Bound | Oddity) -> int:
         return self._hits[what]

@@ -101,6 +101,7 @@ class Engine:
         self._was_up = False
         self._lost_at: float | None = None
         self._refusals = 0
+        self._version = ""
         self._contract: asyncio.Task[None] | None = None
         self._tasks = Tasks()
 
@@ -149,6 +150,21 @@ class Engine:
         """Whether the session could be opened now."""
         is_full = len(self._hubs) >= self.settings.limits.sessions
         return not is_full or session_id in self._hubs or self.places.could_make_room
+
+    @property
+    def hubs(self) -> tuple[Hub, ...]:
+        """Every session that is open and not put aside, as it stands now."""
+        return tuple(self._hubs.values())
+
+    @property
+    def server_seen(self) -> tuple[str, int]:
+        """Version and process id of the server that answered last; ("", 0) before."""
+        return self._version, self._pid
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the server refuses the password."""
+        return self._refusals > 0
 
     @property
     def open_sessions(self) -> int:
@@ -306,6 +322,7 @@ class Engine:
             self._contract = None
             self.mcp.recheck(None)
         self.mcp.reconnected()
+        self._version = info.version
         self._saw_pid(info.pid)
         for hub in self._hubs.values():
             hub.step(v.ServerSeen(info.pid))

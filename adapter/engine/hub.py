@@ -93,6 +93,16 @@ class Hub:
         return len(self._timers)
 
     @property
+    def timers(self) -> list[str]:
+        """What each of them is for."""
+        return self._timers.kinds
+
+    @property
+    def buffered(self) -> int:
+        """Events that wait for the end of a reading."""
+        return len(self._window)
+
+    @property
     def calls(self) -> int:
         """Running calls of which the last update is remembered."""
         return len(self._repeats)

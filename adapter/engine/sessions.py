@@ -288,6 +288,12 @@ class OpenSessions:
         """What is open for the client, put aside or not."""
         return frozenset(self._open) | frozenset(self._aside)
 
+    @property
+    def owners(self) -> dict[str, int]:
+        """The owner of each of them."""
+        aside = {one.session_id: one.owner for one in self._aside.values()}
+        return aside | {one.session_id: one.owner for one in self._open.values()}
+
     async def depart(self, *, interrupt: bool) -> None:
         """The client is gone and the engine stays: end its turns, and let go of every session.
 

@@ -16,6 +16,11 @@ class Timers:
     def __len__(self) -> int:
         return len(self._handles)
 
+    @property
+    def kinds(self) -> list[str]:
+        """Of each that will fire, what it is for; without the turn or ask that it belongs to."""
+        return sorted(name.partition(":")[0] for name in self._handles)
+
     def arm(self, name: str, seconds: float | None) -> None:
         """Start a timer anew; one whose setting is off never fires."""
         self.disarm(name)

@@ -56,6 +56,10 @@ class Window:
     def tasks(self) -> set[asyncio.Task[None]]:
         return {self._task} if self._task is not None else set()
 
+    def __len__(self) -> int:
+        """Events that wait for the end of the reading."""
+        return len(self._buffer)
+
     def open(self, needed: frozenset[str]) -> None:
         """Start reading, or widen what is read; needs the feed to be up."""
         self._needed |= needed

@@ -17,8 +17,10 @@ def test_hits_are_counted_by_their_kind() -> None:
     counters.hit(Bound.PROMPTS)
     counters.hit(Bound.PROMPTS, 3)
     counters.hit(Oddity.CHARACTERS_GONE, 7)
-    counters.hit_all({"prompts": 10, "tool_locations": 2})
+    counters.left_out({"prompts": 10, "tool_locations": 2})
     assert (counters[Bound.PROMPTS], counters[Bound.TOOL_LOCATIONS]) == (5, 1)
+    assert counters.omitted == {Bound.PROMPTS: 10, Bound.TOOL_LOCATIONS: 2}
+    assert counters.hits[Bound.PROMPTS] == 5
     assert counters[Oddity.CHARACTERS_GONE] == 7
 
 
