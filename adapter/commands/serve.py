@@ -16,7 +16,7 @@ from adapter.daemon.activation import ACP, passed
 from adapter.daemon.agreement import agreement
 from adapter.daemon.daemon import Daemon, Terms
 from adapter.daemon.listening import Listener, listen
-from adapter.daemon.process import enough_descriptors, no_core_dumps
+from adapter.daemon.process import no_core_dumps, room_for_clients
 from adapter.daemon.refusal import Refusal
 from adapter.engine.engine import Engine
 from adapter.flags import UsageError, check_server
@@ -62,9 +62,9 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.write(f"opencode-acp: {refusal}\n")
         return refusal.code
     file = options.password_file or os.environ.get(FILE_VARIABLE)
-    terms = Terms(differs=agreement(start, file))
     no_core_dumps()
-    enough_descriptors(settings.limits.connections)
+    room = room_for_clients(settings.limits.connections)
+    terms = Terms(room=room, differs=agreement(start, file))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings, listener, terms))
 

@@ -27,11 +27,16 @@ class Acceptor:
     """
 
     def __init__(
-        self, sock: socket.socket, arrived: Callable[[socket.socket], None], refusal: bytes
+        self,
+        sock: socket.socket,
+        arrived: Callable[[socket.socket], None],
+        refusal: bytes,
+        pause: float = PAUSE,
     ) -> None:
         self._socket = sock
         self._arrived = arrived
         self._refusal = refusal
+        self._pause = pause
         self._spare: int | None = None
         self._again: asyncio.TimerHandle | None = None
         self._short = False
@@ -93,7 +98,7 @@ class Acceptor:
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._socket.fileno())
         if self._again is None:
-            self._again = loop.call_later(PAUSE, self._resume)
+            self._again = loop.call_later(self._pause, self._resume)
 
     def _resume(self) -> None:
         self._again = None

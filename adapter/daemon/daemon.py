@@ -24,7 +24,7 @@ from adapter.daemon.listening import Listener
 from adapter.daemon.refusal import Refusal
 from adapter.engine.engine import Engine
 from adapter.engine.tasks import Tasks
-from adapter.limits import Bound
+from adapter.limits import DEFAULTS, Bound
 from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, TEMPORARY, USAGE
 
 logger = logging.getLogger(__name__)
@@ -51,9 +51,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Whom the daemon serves; `limits.connections` of the engine's settings says how many."""
+    """Whom the daemon serves, besides the limit `connections` of its engine."""
 
     allowed_uids: frozenset[int] = field(default_factory=lambda: frozenset({os.getuid()}))
+    room: int = DEFAULTS.connections
+    """Clients for whom there are descriptors."""
     arriving: int = 256
     """Clients without a hello so far; one more is sent away."""
     hello_seconds: float = ANSWER_SECONDS
@@ -205,7 +207,7 @@ class Daemon:
         if self.state is not State.SERVING:
             raise Refusal(TEMPORARY, STOPPING)
         # What those that leave have left behind is still at work, and bounded likewise.
-        limit = self.engine.settings.limits.connections
+        limit = min(self.engine.settings.limits.connections, self.terms.room)
         if len(self._served) >= limit or len(self._leaving) >= limit:
             self.engine.counters.hit(Bound.CONNECTIONS)
             raise Refusal(TEMPORARY, f"The daemon serves {limit} clients at most; try again later.")

@@ -8,7 +8,7 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-OTHERS: Final = 256
+OTHERS: Final = 128
 """Descriptors besides one for each client: the server's connections, sockets, the log."""
 
 
@@ -18,13 +18,18 @@ def no_core_dumps() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
-def enough_descriptors(clients: int) -> None:
-    """Raise the soft limit as far as it is needed and the hard one lets it (O-34)."""
-    needed = clients + OTHERS
+def room_for_clients(wanted: int) -> int:
+    """How many clients, of those wanted, leave enough descriptors for what serves them (O-34).
+
+    Raises the soft limit as far as it is needed and the hard one lets it.
+    """
+    needed = wanted + OTHERS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    reachable = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, reachable), hard))
-    if reachable < needed:
-        logger.warning("%d descriptors do not suffice for %d clients", reachable, clients)
+        return wanted
+    room = max(soft - OTHERS, 1)
+    logger.warning("a limit of %d descriptors leaves room for %d clients", soft, room)
+    return room

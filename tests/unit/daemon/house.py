@@ -61,6 +61,13 @@ class Caller:
         await loop.sock_sendall(self.socket, hello() if line is None else line)
         return await self.answer_line()
 
+    async def greet_or_hear(self) -> bytes:
+        """The same for one that may have been sent away before it said anything."""
+        try:
+            return await self.greet()
+        except BrokenPipeError:
+            return await self.answer_line()
+
     async def answer_line(self) -> bytes:
         """The next line, to be used before anything reads."""
         loop = asyncio.get_running_loop()
@@ -176,6 +183,19 @@ class Caller:
             self._reading.cancel()
             await asyncio.wait({self._reading})
         self.socket.close()
+
+
+@asynccontextmanager
+async def visitors(path: Path) -> AsyncIterator[Callable[[], Caller]]:
+    """Makes clients that have not said anything, and closes them in the end."""
+    async with AsyncExitStack() as stack:
+
+        def come() -> Caller:
+            caller = Caller(path)
+            stack.push_async_callback(caller.aclose)
+            return caller
+
+        yield come
 
 
 class House:

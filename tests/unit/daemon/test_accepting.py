@@ -1,0 +1,102 @@
+"""Clients that come when no descriptor is left: those who are here are served."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import itertools
+import os
+import resource
+import socket
+from pathlib import Path
+
+import pytest
+
+from adapter.daemon.accepting import Acceptor
+from contract.attach import ACCEPTED
+from stubs.server import Settings as StubSettings
+from stubs.server import StubServer
+from stubs.waiting import until
+from tests.unit.commands.process import Served, serving
+from tests.unit.daemon.house import Caller, visitors
+
+
+class Short(socket.socket):
+    """A listening socket that cannot accept while it has these errors."""
+
+    errors: tuple[int, ...] = ()
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if self.errors:
+            raise OSError(self.errors[0], os.strerror(self.errors[0]))
+        return super().accept()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EPERM])
+async def test_it_rests_goes_on_and_tells_it_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    arrived: list[socket.socket] = []
+    with Short(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.bind(str(tmp_path / "s"))
+        sock.listen()
+        sock.setblocking(False)
+        sock.errors = (number,)
+        acceptor = Acceptor(sock, arrived.append, b"75 No.\n", pause=0.01)
+        acceptor.start()
+        caller = Caller(tmp_path / "s")
+
+        async def told() -> bool:
+            return "cannot be accepted" in caplog.text
+
+        await until("it is told", told)
+        await asyncio.sleep(0.05)
+        assert caplog.text.count("cannot be accepted") == 1
+        assert arrived == []
+        sock.errors = ()
+
+        async def here() -> bool:
+            return len(arrived) == 1
+
+        await until("the client is here", here)
+        acceptor.stop()
+        acceptor.stop()
+        await caller.aclose()
+    arrived[0].close()
+
+
+def leave(served: Served, free: int) -> None:
+    """The daemon may open so many descriptors more."""
+    pid = served.process.pid
+    used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    unused = (number for number in itertools.count() if number not in used)
+    limit = next(itertools.islice(unused, free, None))
+    _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
+
+
+async def test_without_a_descriptor_clients_are_sent_away_and_turns_go_on(tmp_path: Path) -> None:
+    shape = StubSettings(project=str(tmp_path), delta_interval=0.01)
+    async with (
+        StubServer(shape) as stub,
+        serving(tmp_path, stub.url) as served,
+        visitors(served.path) as come,
+    ):
+        first = come()
+        assert await first.greet() == ACCEPTED
+        first.read()
+        session = await first.new(tmp_path)
+        ident = await first.prompt(session, "@@text 300 5@@")
+        await first.until_text(session, "w0 ")
+        limits = resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE)
+        leave(served, 2)
+        crowd = [come() for _ in range(40)]
+        answers = [await one.greet_or_hear() for one in crowd]
+        sent_away = [line for line in answers if line != ACCEPTED]
+        assert len(sent_away) > 20
+        assert {line.partition(b" ")[0] for line in sent_away} == {b"75"}
+        assert await first.stop_reason(ident) == "end_turn"
+        assert first.text(session).endswith("w299 ")
+        resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, limits)
+        assert await come().greet() == ACCEPTED
+        assert served.log.count("cannot be accepted") == 1
