@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,6 +80,16 @@ class Client:
     def open_sessions(self) -> frozenset[str]:
         """What it has open, put aside or not."""
         return self._connection.open_sessions
+
+    @property
+    def owners(self) -> Mapping[str, int]:
+        """The number of each opening of these, by session."""
+        return self._connection.owners
+
+    @property
+    def holds(self) -> int:
+        """Sessions whose updates wait for the end of a replay."""
+        return self._connection.holds
 
     @property
     def calls(self) -> int:

@@ -1,0 +1,1 @@
+"""The daemon's administration on a Unix socket of its own: health, readiness, metrics, state."""

@@ -1,0 +1,118 @@
+"""The admin socket, served beside the daemon's own for as long as that lives.
+
+No TCP: whoever connects is held to the users that the daemon serves before a byte is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import OrderedDict
+from typing import Final, Self
+
+from aiohttp import web
+
+from adapter.daemon.accepting import Acceptor
+from adapter.daemon.admin.app import Answers
+from adapter.daemon.admin.lag import measure
+from adapter.daemon.admin.readiness import Look
+from adapter.daemon.daemon import Daemon
+from adapter.daemon.hello import credentials
+from adapter.daemon.listening import Listener
+from adapter.daemon.metrics import Metrics
+from adapter.daemon.refusal import Refusal
+from adapter.engine.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS: Final = 32
+"""At once; one more takes the place of the oldest, so that probes that hang keep out nobody."""
+LOOK: Final = 2.0
+"""Seconds between two looks at the socket's place."""
+IDLE: Final = 15.0
+"""Seconds that a connection is kept between two requests."""
+FORBIDDEN: Final = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+SHORT: Final = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class Admin:
+    """Use as a context manager inside of the daemon's; the listener is closed at the end."""
+
+    def __init__(self, daemon: Daemon, metrics: Metrics, listener: Listener) -> None:
+        self.listener = listener
+        self._daemon = daemon
+        self._metrics = metrics
+        self._look = Look(daemon)
+        answers = Answers(daemon, metrics, self._look)
+        self._runner = web.AppRunner(
+            answers.application(), access_log=None, handle_signals=False, keepalive_timeout=IDLE
+        )
+        self._acceptor = self._accept_on(listener)
+        self._open: OrderedDict[asyncio.Transport, None] = OrderedDict()
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        self._acceptor.start()
+        engine = self._daemon.engine
+        lag = measure(engine.clock, engine.sleep, self._metrics.late)
+        self._tasks.start(lag, "lag of the loop")
+        self._tasks.start(self._keep_place(), "place of the admin socket")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._acceptor.stop()
+        self.listener.close()
+        await self._tasks.aclose()
+        await self._look.aclose()
+        for transport in self._open:
+            transport.abort()
+        await self._runner.cleanup()
+
+    def _accept_on(self, listener: Listener) -> Acceptor:
+        return Acceptor(listener.socket, self._arrived, SHORT)
+
+    def _arrived(self, sock: socket.socket) -> None:
+        try:
+            who = credentials(sock)
+            allowed = who.uid in self._daemon.terms.allowed_uids
+            if not allowed:
+                logger.warning("a process of user %d was refused at the admin socket", who.uid)
+                sock.send(FORBIDDEN)
+        except OSError as error:
+            logger.debug("one that came to the admin socket has left again: %s", error)
+            allowed = False
+        if allowed:
+            self._tasks.start(self._serve(sock), f"admin request of process {who.pid}")
+        else:
+            sock.close()
+
+    async def _serve(self, sock: socket.socket) -> None:
+        for transport in [one for one in self._open if one.is_closing()]:
+            del self._open[transport]
+        while len(self._open) >= CONNECTIONS:
+            self._open.popitem(last=False)[0].abort()
+        server = self._runner.server
+        if server is None:
+            sock.close()
+            return
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_accepted_socket(server, sock)
+        self._open[transport] = None
+
+    async def _keep_place(self) -> None:
+        """A socket that somebody has removed is made again."""
+        while True:
+            await self._daemon.engine.sleep(LOOK)
+            if self.listener.in_place:
+                continue
+            self._acceptor.stop()
+            try:
+                self.listener.renew()
+            except Refusal as refusal:
+                logger.error("the admin socket is gone and cannot be made again: %s", refusal)
+            else:
+                logger.warning("the socket %s was gone; it is made again", self.listener.path)
+                self._acceptor = self._accept_on(self.listener)
+            self._acceptor.start()
