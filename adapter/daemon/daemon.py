@@ -78,7 +78,7 @@ class Daemon:
         self._served: dict[int, Client] = {}
         self._serving = Tasks()
         self._leaving = Tasks()
-        self._look: asyncio.Task[None] | None = None
+        self._looks = Tasks()
         self._numbers = itertools.count(1)
         # None: as the engine's settings say.
         self._interrupts: bool | None = None
@@ -86,7 +86,7 @@ class Daemon:
 
     async def __aenter__(self) -> Self:
         self._acceptor.start()
-        self._look = asyncio.create_task(self._keep_place(), name="place of the socket")
+        self._looks.start(self._keep_place(), "place of the socket")
         self.state = State.SERVING
         return self
 
@@ -136,9 +136,7 @@ class Daemon:
         self.state = State.CLOSED
         self._interrupts = interrupt
         self._stop_accepting()
-        if self._look is not None:
-            self._look.cancel()
-            await asyncio.wait({self._look})
+        await self._looks.aclose()
         await self._arriving.aclose()
         for client in self.clients:
             client.hang_up()
@@ -153,6 +151,7 @@ class Daemon:
         self._over.set()
 
     def _stop_accepting(self) -> None:
+        self._looks.cancel()
         self._acceptor.stop()
         self.listener.close()
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from adapter.daemon.daemon import State
+from adapter.daemon.daemon import LOOK, State
+from adapter.daemon.listening import listen
+from stubs.waiting import until
 from tests.unit.daemon.house import NOBODY, house
 from tests.unit.daemon.test_leaving import running
 
@@ -47,6 +49,27 @@ async def test_no_prompt_and_no_client_is_taken_meanwhile(tmp_path: Path) -> Non
             await home.caller()
         await caller.hang_up()
         assert await draining
+
+
+async def test_its_socket_is_not_made_again(tmp_path: Path) -> None:
+    looks = 0
+
+    async def look(seconds: float) -> None:
+        nonlocal looks
+        looks += seconds == LOOK
+        await asyncio.sleep(0.01 if seconds == LOOK else seconds)
+
+    async with house(tmp_path, sleep=look) as home:
+        await running(home)
+
+        async def looked() -> bool:
+            return looks > 2
+
+        await until("the daemon looks after its socket", looked)
+        assert not await home.daemon.drain(SOON)
+        assert not home.path.exists()
+        # The next daemon has its place.
+        listen(str(home.path)).close()
 
 
 async def test_a_hello_that_came_before_is_told_to_come_again(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from adapter.config import Waits
+from adapter.config import McpSettings, Waits
+from stubs.parts import ROOT
 from stubs.server.faults import Rule
 from stubs.waiting import until
 from tests.unit.daemon.house import IDLE, NOBODY, Caller, House, house
@@ -167,3 +169,21 @@ async def test_one_that_leaves_while_it_closes(tmp_path: Path) -> None:
         await caller.hang_up()
         await home.until_empty()
         assert len(home.asked("POST", "/interrupt")) == 1
+
+
+async def test_its_mcp_servers_are_removed(tmp_path: Path) -> None:
+    program = str(ROOT / "tests" / "support" / "mcp_server.py")
+    server = {"name": "mine", "command": sys.executable, "args": [program, "ok"], "env": []}
+    async with house(tmp_path, mcp=McpSettings("register")) as home:
+        caller, other = await home.client(), await home.client()
+        for one in (caller, other):
+            await one.call("session/new", cwd=str(tmp_path), mcpServers=[server])
+        added = [one.path for one in home.stub.log if one.method == "PUT"]
+        assert len(set(added)) == 2
+        await caller.hang_up()
+
+        async def removed() -> bool:
+            return "DELETE" in [one.method for one in home.stub.log]
+
+        await until("its server is removed", removed)
+        assert [one.path for one in home.stub.log if one.method == "DELETE"] == added[:1]
