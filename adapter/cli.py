@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments and not arguments[0].startswith("-"):
+        return _command(arguments)
+    if arguments and not arguments[0].startswith("-"):
         from adapter.commands.parser import COMMANDS, parser
 
         if arguments[0] in COMMANDS:
@@ -56,6 +58,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+
+
+def _command(arguments: list[str]) -> int:
+    """Run a subcommand; argparse ends the process itself with 2 for one that makes no sense."""
+    from adapter.commands.parser import parser
+
+    given = parser().parse_args(arguments)
+    code: int = given.run(given)
+    return code
 
 
 if __name__ == "__main__":

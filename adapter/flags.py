@@ -23,6 +23,7 @@ The ACP agent on standard input and output, in front of a running OpenCode serve
 """
 
 VALUED = ("--server", "--password-file", "--config", "--log-level")
+RELAYED = ("--socket", "--daemon")
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -40,6 +41,11 @@ def parse_flags(argv: Sequence[str]) -> Options:
     while rest:
         flag, glued, value = rest.pop(0).partition("=")
         if flag == "--no-daemon" and not glued:
+            continue
+        if flag in RELAYED:
+            # Read by the relay, before this process was known to be the agent.
+            if not glued and not (rest and not rest[0].startswith("--") and rest.pop(0)):
+                raise UsageError(f"{flag} needs a value.")
             continue
         if flag in VALUED:
             if not glued:

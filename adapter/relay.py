@@ -1,0 +1,335 @@
+"""The command as a client launches it: a relay to the daemon, or else the agent itself.
+
+The relay owns nothing: it introduces its client, then passes bytes both ways. A client pays for
+each of its processes, so no more is imported here than a socket, a poll and the two of `contract`
+that import nothing (ACP facts, section A).
+"""
+
+import _socket
+import posix
+import select
+import sys
+
+from contract import attach
+from contract.version import VERSION
+
+CHUNK = 64 * 1024
+LEAVE_MILLISECONDS = 50
+"""After the client's end of input the daemon has so long to write what is queued, and to close."""
+FILE_TYPE = 0o170000
+FILE_IS_SOCKET = 0o140000
+"""Of `st_mode`, inode(7)."""
+
+ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
+MODES = ("auto", "require", "never")
+ENCODING = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
+
+
+class Refused(Exception):
+    """The relay ends with `code`, and with `str()`, one sentence, on standard error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Wishes:
+    """What the command line and the environment ask for; `settings` are the daemon's to judge."""
+
+    def __init__(self, mode: str, socket: str, settings: dict[str, str]) -> None:
+        self.mode = mode
+        self.socket = socket
+        self.settings = settings
+
+
+def main() -> int:
+    """Run as the relay if a daemon listens, else as `adapter.cli` does; the exit code.
+
+    Of the relay: 0, the client left; 75, the daemon is gone, or was not there with `--daemon
+    require`; 130, interrupted; else as the daemon's refusal says.
+    """
+    wishes = read(sys.argv[1:], posix.environ)
+    if wishes is None:
+        return _agent()
+    try:
+        _keep_standard_descriptors()
+        sock = connect(wishes)
+        if sock is None:
+            return _agent()
+        return pass_on(sock, introduce(sock, wishes), wishes.socket)
+    except Refused as refusal:
+        posix.write(2, f"opencode-acp: {refusal}\n".encode(*ENCODING))
+        return refusal.code
+    except KeyboardInterrupt:
+        return attach.INTERRUPTED
+
+
+def _agent() -> int:
+    from adapter.cli import main as run
+
+    return run()
+
+
+def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
+    """What is asked for; None if it is nothing for a relay, or makes no sense to it."""
+    given = {
+        name[len(attach.PREFIX) :].lower(): value
+        for name, value in _texts(environ).items()
+        if name.startswith(attach.PREFIX) and value
+    }
+    rest = list(argv)
+    while rest:
+        flag, glued, value = rest.pop(0).partition("=")
+        if flag == "--no-daemon" and not glued:
+            flag, value = "--daemon", "never"
+        elif not flag.startswith("--") or flag in ("--help", "--version"):
+            return None
+        elif not glued:
+            value = rest.pop(0) if rest and not rest[0].startswith("--") else ""
+        if not value:
+            return None
+        given[flag[2:].replace("-", "_")] = value
+    mode = given.pop("daemon", MODES[0])
+    if mode not in MODES or mode == "never":
+        return None
+    default = attach.default_socket(_texts(environ).get("XDG_RUNTIME_DIR", ""), posix.getuid())
+    return Wishes(mode, given.pop("socket", default), given)
+
+
+def _texts(environ: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(*ENCODING): value.decode(*ENCODING) for name, value in environ.items()}
+
+
+def _keep_standard_descriptors() -> None:
+    """A socket must not take the number of a standard descriptor that was closed."""
+    for descriptor in (0, 1, 2):
+        try:
+            posix.fstat(descriptor)
+        except OSError:
+            posix.open("/dev/null", posix.O_RDWR)
+
+
+def connect(wishes: Wishes) -> _socket.socket | None:
+    """A connection to the daemon; None if nobody listens and nobody has to.
+
+    Raises Refused.
+    """
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    # A daemon with a full queue of clients that come holds up `connect`, which then fails.
+    seconds = attach.ANSWER_SECONDS.to_bytes(8, sys.byteorder) + bytes(8)
+    sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, seconds)
+    try:
+        sock.connect(wishes.socket)
+    except ABSENT:
+        sock.close()
+        if wishes.mode == "auto":
+            return None
+        raise Refused(
+            attach.TEMPORARY,
+            f"No daemon listens at {wishes.socket}; start it with 'opencode-acp serve', or let "
+            "this command work without one (--daemon auto).",
+        ) from None
+    except BlockingIOError:
+        raise Refused(attach.TEMPORARY, _silent(wishes)) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Refused(
+            attach.TEMPORARY, f"The daemon's socket {wishes.socket} cannot be used: {reason}."
+        ) from None
+    return sock
+
+
+def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
+    """Say who comes, and wait to be let in; what the daemon has sent behind its answer.
+
+    Raises Refused.
+    """
+    fields = {
+        attach.VERSION_FIELD: VERSION,
+        attach.CWD_FIELD: _directory(),
+        attach.CLIENT_FIELD: str(posix.getppid()),
+    }
+    fields |= {attach.SETTING_FIELD + name: value for name, value in wishes.settings.items()}
+    parts = [attach.HELLO, *(f"{name}={value}" for name, value in fields.items())]
+    hello = "\0".join(parts).encode(*ENCODING) + b"\n"
+    if (
+        hello.count(b"\n") > 1
+        or hello.count(b"\0") >= len(parts)
+        or len(hello) > attach.HELLO_BYTES
+    ):
+        raise Refused(attach.USAGE, "A setting is too long, or holds a line break.")
+    sock.settimeout(attach.ANSWER_SECONDS)
+    answer = b""
+    try:
+        sock.sendall(hello)
+        while b"\n" not in answer and len(answer) < attach.ANSWER_BYTES:
+            more = sock.recv(attach.ANSWER_BYTES)
+            if not more:
+                raise Refused(attach.TEMPORARY, _gone(wishes.socket))
+            answer += more
+    except TimeoutError:
+        raise Refused(attach.TEMPORARY, _silent(wishes)) from None
+    except OSError:
+        raise Refused(attach.TEMPORARY, _gone(wishes.socket)) from None
+    line, end, rest = answer.partition(b"\n")
+    if line + end == attach.ACCEPTED:
+        return rest
+    code, _, sentence = line.decode("utf-8", "replace").partition(" ")
+    if code.isdecimal() and 0 < int(code) < 256:
+        raise Refused(int(code), sentence)
+    raise Refused(attach.TEMPORARY, f"What answers at {wishes.socket} is no daemon of this kind.")
+
+
+def _directory() -> str:
+    try:
+        directory = posix.getcwd()
+    except OSError:
+        return ""
+    return "" if "\n" in directory else directory
+
+
+def pass_on(sock: _socket.socket, down: bytes, path: str) -> int:
+    """Pass bytes both ways until one side ends; 0: the client left.
+
+    Raises Refused when the daemon ends first.
+    """
+    passage = Passage(sock, down)
+    while passage.turn():
+        pass
+    if passage.client_is_here:
+        raise Refused(attach.TEMPORARY, _gone(path))
+    return attach.OK
+
+
+class Passage:
+    """At most one chunk waits in each direction, and neither direction waits for the other.
+
+    The client's descriptors may be shared with other processes, so they stay as they are: what is
+    ready is read once, and written to with no more than it takes without blocking (pipe(7)).
+    """
+
+    def __init__(self, sock: _socket.socket, down: bytes = b"") -> None:
+        sock.setblocking(False)
+        self.client_is_here = True
+        self._sock = sock
+        self._link = sock.fileno()
+        self._up = b""
+        self._down = down
+        self._hears = True
+        self._is_over = False
+        self._left = 0.0
+        self._sink = _client_socket()
+
+    def turn(self) -> bool:
+        """Wait for a descriptor and do what it is ready for; False when all is over."""
+        up, down = self._up, self._down
+        poll = select.poll()
+        if self.client_is_here and not up:
+            poll.register(0, select.POLLIN)
+        poll.register(1, select.POLLOUT if down else 0)
+        wanted = (select.POLLOUT if up else 0) | (0 if down else select.POLLIN)
+        if wanted:
+            # One that is watched for nothing would report its end again and again.
+            poll.register(self._link, wanted)
+        ready = dict(poll.poll(None if self.client_is_here else self._milliseconds()))
+        if 0 in ready:
+            self._read_client()
+        if 1 in ready:
+            self._write_client()
+        events = ready.get(self._link, 0)
+        if up and events & ~select.POLLIN:
+            self._write_daemon()
+        if not down and events & ~select.POLLOUT:
+            self._read_daemon()
+        if not self.client_is_here and self._hears and not self._up:
+            self._half_close()
+        return not (self._is_over or (not self.client_is_here and not self._milliseconds()))
+
+    def _milliseconds(self) -> int:
+        """Those that are left until the relay leaves its daemon."""
+        return max(0, LEAVE_MILLISECONDS - int((_now() - self._left) * 1000))
+
+    def _read_client(self) -> None:
+        try:
+            self._up = posix.read(0, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._up = b""
+        if not self._up:
+            self.client_is_here = False
+            self._left = _now()
+        elif not self._hears:
+            self._up = b""
+
+    def _write_client(self) -> None:
+        if not self._down:
+            # Nothing was asked for: the client has closed its end.
+            self._leave()
+            return
+        try:
+            if self._sink is not None:
+                taken = self._sink.send(self._down, _socket.MSG_DONTWAIT)
+            else:
+                taken = posix.write(1, self._down[: select.PIPE_BUF])
+        except BlockingIOError:
+            return
+        except OSError:
+            self._leave()
+            return
+        self._down = self._down[taken:]
+
+    def _write_daemon(self) -> None:
+        try:
+            self._up = self._up[self._sock.send(self._up) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            # What it had sent before it went is still to be read.
+            self._up = b""
+            self._hears = False
+
+    def _read_daemon(self) -> None:
+        try:
+            self._down = self._sock.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._down = b""
+        self._is_over = not self._down
+
+    def _half_close(self) -> None:
+        self._hears = False
+        try:
+            self._sock.shutdown(_socket.SHUT_WR)
+        except OSError:
+            self._is_over = True
+
+    def _leave(self) -> None:
+        self.client_is_here = False
+        self._is_over = True
+
+
+def _client_socket() -> _socket.socket | None:
+    """Standard output as a socket, if it is one: it can be written to without blocking."""
+    try:
+        is_socket = posix.fstat(1).st_mode & FILE_TYPE == FILE_IS_SOCKET
+        return _socket.socket(fileno=posix.dup(1)) if is_socket else None
+    except OSError:
+        return None
+
+
+def _now() -> float:
+    """Seconds on the clock of the kernel's ticks, which never goes back."""
+    return posix.times().elapsed
+
+
+def _gone(path: str) -> str:
+    return (
+        f"The daemon at {path} is gone; start this command again: what the server finishes "
+        "meanwhile is there."
+    )
+
+
+def _silent(wishes: Wishes) -> str:
+    return f"The daemon at {wishes.socket} does not answer; look at its log, or restart it."
