@@ -46,7 +46,7 @@ class Metrics:
 
     def __init__(self) -> None:
         # Of each series the time when it was made, by the wall clock; nobody asks for that.
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry(auto_describe=True)
         self.events = dict.fromkeys(EVENTS, 0)
         """Heard so far, by type; those of unknown types are the feed's to count."""

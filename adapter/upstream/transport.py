@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -136,6 +137,7 @@ class Transport:
         self._client = httpx.AsyncClient(
             base_url=base_url,
             auth=None if credential is None else httpx.BasicAuth(USER, credential.password),
+            verify=_trust(base_url),
             trust_env=False,
             follow_redirects=False,
             headers={"accept-encoding": "identity", "user-agent": "opencode-acp"},
@@ -273,6 +275,11 @@ class Transport:
                 return Answer(response.status_code, media.lower(), b"".join(chunks))
         except (httpx.RequestError, httpx.StreamError) as error:
             raise translated(error) from error
+
+
+def _trust(base_url: str) -> ssl.SSLContext | bool:
+    """The certificates to trust: for a server without TLS none, which are not even loaded."""
+    return base_url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def translated(error: httpx.RequestError | httpx.StreamError) -> UpstreamError:

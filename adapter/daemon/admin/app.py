@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import Final
 
@@ -10,7 +11,6 @@ from prometheus_client.exposition import choose_encoder
 
 from adapter.daemon.admin.readiness import Look
 from adapter.daemon.admin.shapes import Health, Shape
-from adapter.daemon.admin.standing import Process, Standing
 from adapter.daemon.daemon import Daemon
 from adapter.daemon.metrics import Metrics
 from adapter.daemon.state import state
@@ -20,18 +20,45 @@ HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 STATE: Final = "/debug/state"
+# Seconds that a connection is kept between two requests, and that the last ones have at the end.
+IDLE: Final = 15.0
+CLOSING: Final = 1.0
+
+
+class Site:
+    """The application at work; the connections are handed to it."""
+
+    def __init__(self, daemon: Daemon, metrics: Metrics, look: Look, since: float) -> None:
+        answers = Answers(daemon, metrics, look, since)
+        self._runner = web.AppRunner(
+            answers.application(),
+            access_log=None,
+            handle_signals=False,
+            keepalive_timeout=IDLE,
+            shutdown_timeout=CLOSING,
+        )
+
+    async def start(self) -> None:
+        await self._runner.setup()
+
+    def protocol(self) -> asyncio.Protocol:
+        """One for each connection, between `start` and `aclose`."""
+        if self._runner.server is None:
+            raise RuntimeError("the application does not run")
+        return self._runner.server()
+
+    async def aclose(self) -> None:
+        await self._runner.cleanup()
 
 
 class Answers:
     """The handlers. Whoever gets an answer knows that the event loop turns."""
 
-    def __init__(self, daemon: Daemon, metrics: Metrics, look: Look) -> None:
+    def __init__(self, daemon: Daemon, metrics: Metrics, look: Look, since: float) -> None:
         self._daemon = daemon
         self._metrics = metrics
         self._look = look
-        self._since = daemon.engine.clock()
-        metrics.registry.register(Standing(daemon, metrics))
-        Process(registry=metrics.registry)
+        self._since = since
 
     def application(self) -> web.Application:
         """The application with its four routes."""

@@ -1,6 +1,8 @@
 """The admin socket, served beside the daemon's own for as long as that lives.
 
 No TCP: whoever connects is held to the users that the daemon serves before a byte is read.
+
+The HTTP server is loaded when the first one connects: it takes 10 MB, and nobody may ever ask.
 """
 
 from __future__ import annotations
@@ -9,14 +11,13 @@ import asyncio
 import logging
 import socket
 from collections import OrderedDict
-from typing import Final, Self
-
-from aiohttp import web
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, Self
 
 from adapter.daemon.accepting import Acceptor
-from adapter.daemon.admin.app import Answers
 from adapter.daemon.admin.lag import measure
 from adapter.daemon.admin.readiness import Look
+from adapter.daemon.admin.standing import Process, Standing
 from adapter.daemon.daemon import Daemon
 from adapter.daemon.hello import credentials
 from adapter.daemon.listening import Listener
@@ -24,14 +25,15 @@ from adapter.daemon.metrics import Metrics
 from adapter.daemon.refusal import Refusal
 from adapter.engine.tasks import Tasks
 
+if TYPE_CHECKING:
+    from adapter.daemon.admin.app import Site
+
 logger = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 32
 """At once; one more takes the place of the oldest, so that probes that hang keep out nobody."""
 LOOK: Final = 2.0
 """Seconds between two looks at the socket's place."""
-IDLE: Final = 15.0
-"""Seconds that a connection is kept between two requests."""
 FORBIDDEN: Final = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 SHORT: Final = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -44,16 +46,16 @@ class Admin:
         self._daemon = daemon
         self._metrics = metrics
         self._look = Look(daemon)
-        answers = Answers(daemon, metrics, self._look)
-        self._runner = web.AppRunner(
-            answers.application(), access_log=None, handle_signals=False, keepalive_timeout=IDLE
-        )
+        self._since = daemon.engine.clock()
+        self._site: asyncio.Task[Site] | None = None
         self._acceptor = self._accept_on(listener)
         self._open: OrderedDict[asyncio.Transport, None] = OrderedDict()
+        self._arriving = Tasks()
         self._tasks = Tasks()
+        metrics.registry.register(Standing(daemon, metrics))
+        Process(registry=metrics.registry)
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
         self._acceptor.start()
         engine = self._daemon.engine
         lag = measure(engine.clock, engine.sleep, self._metrics.late)
@@ -64,11 +66,13 @@ class Admin:
     async def __aexit__(self, *_: object) -> None:
         self._acceptor.stop()
         self.listener.close()
+        await self._arriving.aclose()
         await self._tasks.aclose()
         await self._look.aclose()
         for transport in self._open:
             transport.abort()
-        await self._runner.cleanup()
+        if self._site is not None and not self._site.cancelled() and not self._site.exception():
+            await self._site.result().aclose()
 
     def _accept_on(self, listener: Listener) -> Acceptor:
         return Acceptor(listener.socket, self._arrived, SHORT)
@@ -83,23 +87,36 @@ class Admin:
         except OSError as error:
             logger.debug("one that came to the admin socket has left again: %s", error)
             allowed = False
-        if allowed:
-            self._tasks.start(self._serve(sock), f"admin request of process {who.pid}")
+        if allowed and len(self._arriving) < CONNECTIONS:
+            self._arriving.start(self._serve(sock), f"admin request of process {who.pid}")
         else:
             sock.close()
 
     async def _serve(self, sock: socket.socket) -> None:
-        for transport in [one for one in self._open if one.is_closing()]:
-            del self._open[transport]
-        while len(self._open) >= CONNECTIONS:
-            self._open.popitem(last=False)[0].abort()
-        server = self._runner.server
-        if server is None:
-            sock.close()
-            return
-        loop = asyncio.get_running_loop()
-        transport, _ = await loop.connect_accepted_socket(server, sock)
-        self._open[transport] = None
+        with ExitStack() as stack:
+            stack.callback(sock.close)
+            site = await self._loaded()
+            for transport in [one for one in self._open if one.is_closing()]:
+                del self._open[transport]
+            while len(self._open) >= CONNECTIONS:
+                self._open.popitem(last=False)[0].abort()
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.connect_accepted_socket(site.protocol, sock)
+            self._open[transport] = None
+            stack.pop_all()
+
+    async def _loaded(self) -> Site:
+        """The application, which the first one that asks waits for."""
+        if self._site is None or (self._site.done() and self._site.exception()):
+            self._site = self._tasks.start(self._load(), "admin application")
+        return await asyncio.shield(self._site)
+
+    async def _load(self) -> Site:
+        # In a thread: the clients of the daemon must not wait for an import.
+        made = await asyncio.to_thread(_site)
+        site = made(self._daemon, self._metrics, self._look, self._since)
+        await site.start()
+        return site
 
     async def _keep_place(self) -> None:
         """A socket that somebody has removed is made again."""
@@ -116,3 +133,9 @@ class Admin:
                 logger.warning("the socket %s was gone; it is made again", self.listener.path)
                 self._acceptor = self._accept_on(self.listener)
             self._acceptor.start()
+
+
+def _site() -> type[Site]:
+    from adapter.daemon.admin.app import Site
+
+    return Site
