@@ -12,10 +12,12 @@ import sys
 import uvloop
 
 from adapter import config
-from adapter.daemon.activation import ACP, passed
+from adapter.daemon.activation import ACP, ADMIN, passed
+from adapter.daemon.admin.service import Admin
 from adapter.daemon.agreement import agreement
 from adapter.daemon.daemon import Daemon, Terms
 from adapter.daemon.listening import Listener, listen
+from adapter.daemon.metrics import Metrics
 from adapter.daemon.process import no_core_dumps, room_for_clients
 from adapter.daemon.refusal import Refusal
 from adapter.engine.engine import Engine
@@ -24,7 +26,14 @@ from adapter.options import Options
 from adapter.start import START_ERRORS, read_start
 from adapter.upstream.credentials import FILE_VARIABLE
 from adapter.upstream.gasp import last_gasp
-from contract.attach import OK, SOCKET_VARIABLE, USAGE, default_socket
+from contract.attach import (
+    ADMIN_VARIABLE,
+    OK,
+    SOCKET_VARIABLE,
+    USAGE,
+    admin_socket,
+    default_socket,
+)
 
 ABOUT = "serve every client of this user through one socket"
 
@@ -33,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--socket", metavar="PATH")
+    parser.add_argument("--admin-socket", metavar="PATH")
     parser.add_argument("--server", metavar="URL")
     parser.add_argument("--password-file", metavar="FILE")
     parser.add_argument("--config", metavar="FILE")
@@ -57,7 +67,9 @@ def run(given: argparse.Namespace) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     settings = config.settings(start)
     try:
-        listener = _listener(given.socket)
+        sockets = passed(os.environ)
+        listener = sockets.get(ACP) or listen(_path(given.socket))
+        admin = sockets.get(ADMIN) or listen(_admin_path(given.admin_socket, listener.path))
     except Refusal as refusal:
         sys.stderr.write(f"opencode-acp: {refusal}\n")
         return refusal.code
@@ -66,22 +78,28 @@ def run(given: argparse.Namespace) -> int:
     room = room_for_clients(settings.limits.connections)
     terms = Terms(room=room, differs=agreement(start, file))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve(settings, listener, terms))
+        return runner.run(serve(settings, listener, admin, terms))
 
 
-def _listener(path: str | None) -> Listener:
-    """The socket that the service manager has opened, else our own. Raises Refusal."""
-    given = passed(os.environ).get(ACP)
-    if given is not None:
-        return given
-    path = path or os.environ.get(SOCKET_VARIABLE)
-    return listen(path or default_socket(os.environ.get("XDG_RUNTIME_DIR", ""), os.getuid()))
+def _path(given: str | None) -> str:
+    path = given or os.environ.get(SOCKET_VARIABLE)
+    return path or default_socket(os.environ.get("XDG_RUNTIME_DIR", ""), os.getuid())
 
 
-async def serve(settings: config.Settings, listener: Listener, terms: Terms) -> int:
+def _admin_path(given: str | None, socket: str) -> str:
+    return given or os.environ.get(ADMIN_VARIABLE) or admin_socket(socket)
+
+
+async def serve(
+    settings: config.Settings, listener: Listener, admin: Listener, terms: Terms
+) -> int:
     """One engine and one daemon on it, until a signal ends it."""
-    async with Engine(settings) as engine:
-        async with Daemon(engine, listener, terms) as daemon:
+    metrics = Metrics()
+    async with Engine(settings, observer=metrics) as engine:
+        async with (
+            Daemon(engine, listener, terms) as daemon,
+            Admin(daemon, metrics, admin),
+        ):
             stop = asyncio.Event()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
