@@ -9,6 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 from adapter.daemon.daemon import State
+from adapter.engine.connection import AT_ONCE
 from stubs.server.faults import Rule
 from stubs.waiting import until
 from tests.unit.daemon.house import Caller, hello, house
@@ -113,6 +114,8 @@ async def test_a_flood_of_requests_is_bounded_and_holds_up_nobody(tmp_path: Path
         sent = [await flooder.send("session/list", cwd=str(tmp_path)) for _ in range(CALLS + 50)]
         ident = await other.prompt(session, "@@text 50@@")
         assert await other.stop_reason(ident) == "end_turn"
+        # Each of them takes a connection to the server or two, of which there are 64.
+        assert 0 < len(home.asked("GET", "/session")) <= AT_ONCE
         over = [await flooder.answer(one) for one in sent[CALLS:]]
         assert {one["error"]["code"] for one in over} == {-32053}
         assert home.daemon.clients[0].calls == CALLS

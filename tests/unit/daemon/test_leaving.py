@@ -11,7 +11,7 @@ from adapter.config import McpSettings, Waits
 from stubs.parts import ROOT
 from stubs.server.faults import Rule
 from stubs.waiting import until
-from tests.unit.daemon.house import IDLE, NOBODY, Caller, House, house
+from tests.unit.daemon.house import IDLE, NOBODY, Caller, House, Json, house
 
 LONG = "@@text 5000 5@@"
 SHELL = 'tool shell {"command":"echo hi"}'
@@ -89,9 +89,15 @@ async def test_with_detach_a_prompt_on_its_way_is_run_once(tmp_path: Path) -> No
     async with house(tmp_path, interrupt_on_exit=False) as home:
         caller = await home.client()
         session = await caller.new(tmp_path)
-        home.stub.faults.add(Rule("delay", "/prompt$", "POST", seconds=0.2))
+        # It is not sent before the feed is back.
+        home.stub.faults.add(Rule("delay", "/event$", "GET", seconds=0.3))
+        home.stub.cut_feed()
+
+        async def cut() -> bool:
+            return not home.engine.feed.is_connected
+
+        await until("the feed is cut", cut)
         await caller.prompt(session, "@@text 3@@")
-        await home.until_asked("POST", "/prompt")
         await caller.hang_up()
         await home.until_finished(session)
         await home.until_empty()
@@ -114,6 +120,19 @@ async def test_what_it_was_asked_holds_up_nothing(tmp_path: Path, interrupt: boo
 
         await until("the server is idle", idle)
         assert await home.engine.server.permissions(str(tmp_path)) == ()
+
+
+async def test_an_answer_that_fails_is_sent_again(tmp_path: Path) -> None:
+    settings: Json = {"interrupt_on_exit": False, "exit_reads": 0.05, "waits": Waits(reply=0.2)}
+    async with house(tmp_path, permission={"shell": "ask"}, **settings) as home:
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        await caller.prompt(session, f"@@{SHELL} || text 2@@")
+        await caller.line(lambda line: line.get("method") == "session/request_permission")
+        home.stub.faults.add(Rule("status", "/reply$", "POST", status=400))
+        await caller.hang_up()
+        await home.until_finished(session)
+        await home.until_empty()
 
 
 async def test_another_that_has_the_session_open_keeps_it(tmp_path: Path) -> None:
