@@ -10,7 +10,7 @@ import argparse
 import importlib
 from typing import Final
 
-COMMANDS: Final[tuple[str, ...]] = ("serve",)
+COMMANDS: Final[tuple[str, ...]] = ("serve", "status", "sessions")
 """Modules of `adapter.commands`, in the order of the help."""
 
 

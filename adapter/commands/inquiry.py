@@ -1,0 +1,110 @@
+"""How a command asks the daemon that runs for its state: one GET on its admin socket."""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from pydantic import ValidationError
+
+from adapter.daemon.admin.shapes import State
+from contract.attach import (
+    ADMIN_VARIABLE,
+    OK,
+    SOCKET_VARIABLE,
+    TEMPORARY,
+    admin_socket,
+    default_socket,
+)
+
+STATE: Final = "/debug/state"
+SECONDS: Final = 5.0
+ANSWER_BYTES: Final = 16 * 1024 * 1024
+
+
+class NoDaemon(Exception):
+    """Nobody answers at the admin socket. `str()` is one sentence for the user."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Which daemon is meant, and in which form its answer is shown."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--socket", metavar="PATH", help="the daemon's socket for clients")
+    parser.add_argument("--admin-socket", metavar="PATH", help="its admin socket, if set apart")
+
+
+def path_of(given: argparse.Namespace) -> str:
+    """The admin socket that is meant: by flag, by environment, or beside the daemon's socket."""
+    if given.admin_socket:
+        return str(given.admin_socket)
+    if given.socket:
+        return admin_socket(given.socket)
+    named = os.environ.get(ADMIN_VARIABLE)
+    own = os.environ.get(SOCKET_VARIABLE)
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    return named or admin_socket(own or default_socket(runtime, os.getuid()))
+
+
+def get(path: str, route: str) -> bytes:
+    """The body of the answer, whatever it says. Raises NoDaemon."""
+    connection = Unix(path)
+    try:
+        connection.request("GET", route)
+        answer = connection.getresponse()
+        body = answer.read(ANSWER_BYTES)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise NoDaemon(
+            f"No daemon answers at {path}; start one by `opencode-acp serve`, or name the socket "
+            "of the one that runs by --socket."
+        ) from error
+    except PermissionError as error:
+        raise NoDaemon(f"The socket {path} belongs to a daemon of another user.") from error
+    except (OSError, http.client.HTTPException) as error:
+        why = str(error) or type(error).__name__
+        raise NoDaemon(f"The daemon at {path} does not answer as it should: {why}.") from error
+    finally:
+        connection.close()
+    if answer.status == http.HTTPStatus.FORBIDDEN:
+        raise NoDaemon(f"The daemon at {path} does not serve this user.")
+    return body
+
+
+def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
+    """Print the daemon's state, as JSON or as `screen` makes it.
+
+    The exit code: 0, or 75 with a sentence on standard error if no daemon answers.
+    """
+    path = path_of(given)
+    try:
+        state = State.model_validate_json(get(path, STATE))
+    except NoDaemon as error:
+        sys.stderr.write(f"opencode-acp: {error}\n")
+        return TEMPORARY
+    except ValidationError:
+        sys.stderr.write(f"opencode-acp: What answers at {path} is no daemon of this version.\n")
+        return TEMPORARY
+    if given.json:
+        # In ASCII, so that it may be printed wherever it is read.
+        sys.stdout.write(json.dumps(state.model_dump(mode="json"), indent=2) + "\n")
+    else:
+        sys.stdout.write(screen(state))
+    return OK
+
+
+class Unix(http.client.HTTPConnection):
+    """HTTP over the Unix socket at `path`."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(SECONDS)
+        self.sock.connect(self._path)

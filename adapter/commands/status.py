@@ -1,0 +1,64 @@
+"""`opencode-acp status`: what the daemon is at, on one screen."""
+
+from __future__ import annotations
+
+import argparse
+
+from adapter.commands import inquiry
+from adapter.commands.screen import columns, counted, duration, plain
+from adapter.daemon.admin.shapes import ClientState, State
+
+ABOUT = "show what the daemon is at, and who its clients are"
+
+HEAD = ("NO", "PID", "NAME", "TURNS", "QUEUE", "HOLDS", "BYTES", "DIRECTORY")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    inquiry.arguments(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """0, or 75 with a sentence on standard error if no daemon answers."""
+    return inquiry.show(given, screen)
+
+
+def screen(state: State) -> str:
+    """The screen, with a newline at its end."""
+    lines = [*_head(state)]
+    if state.clients:
+        lines += ["", *columns([HEAD, *map(_row, state.clients)])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _head(state: State) -> list[str]:
+    feed, server, tables = state.feed, state.server, state.tables
+    known = f"OpenCode {server.version}, process {server.pid}" if server.pid else "not seen yet"
+    waiting = sum(client.queue for client in state.clients)
+    losses = f", lost {counted(feed.losses, 'time')}" if feed.losses else ""
+    queue = f", {waiting} of them waiting" if waiting else ""
+    lines = [
+        f"opencode-acp {state.version}, process {state.pid}, {state.state} for "
+        f"{duration(state.seconds)}",
+        f"server   {server.url}: {known}",
+        f"feed     {'connected' if feed.connected else 'not connected'}{losses}",
+        f"load     {counted(len(state.clients), 'client')}, "
+        f"{counted(len(state.sessions), 'session')}, "
+        f"{counted(tables.get('turns', 0), 'prompt')} in flight{queue}",
+    ]
+    if state.counted:
+        met = ", ".join(f"{name} {times}" for name, times in sorted(state.counted.items()))
+        lines.append(f"counted  {met}")
+    return [plain(line) for line in lines]
+
+
+def _row(client: ClientState) -> tuple[object, ...]:
+    return (
+        client.number,
+        client.parent or client.pid,
+        client.name or "-",
+        client.turns,
+        client.queue,
+        client.holds,
+        client.bytes,
+        client.cwd or "-",
+    )
