@@ -14,6 +14,7 @@ from adapter.config import Settings
 from adapter.daemon.daemon import Daemon, Terms
 from adapter.daemon.listening import listen
 from adapter.engine.engine import Engine
+from adapter.engine.observer import Observer
 from contract.attach import ACCEPTED, HELLO
 from contract.reads import AssistantRow
 from stubs.server import Settings as StubSettings
@@ -260,9 +261,10 @@ async def house(
     terms: Terms | None = None,
     permission: Json | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    observer: Observer | None = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
-    """A project at `root` with these permissions; `settings` and `sleep` are the engine's."""
+    """A project at `root` with these permissions; the others but `terms` are the engine's."""
     config = {"permission": permission or {}}
     (root / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
     shape = StubSettings(
@@ -271,7 +273,7 @@ async def house(
     listener = listen(str(root / "run" / "acp.sock"))
     async with (
         StubServer(shape) as stub,
-        Engine(Settings(server=stub.url, **settings), sleep=sleep) as engine,
+        Engine(Settings(server=stub.url, **settings), sleep=sleep, observer=observer) as engine,
         Daemon(engine, listener, terms or Terms()) as daemon,
         AsyncExitStack() as stack,
     ):
