@@ -161,7 +161,7 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
     sock.settimeout(attach.ANSWER_SECONDS)
     answer = b""
     try:
-        sock.sendall(hello)
+        _send(sock, hello)
         while b"\n" not in answer and len(answer) < attach.ANSWER_BYTES:
             more = sock.recv(attach.ANSWER_BYTES)
             if not more:
@@ -178,6 +178,14 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
     if code.isdecimal() and 0 < int(code) < 256:
         raise Refused(int(code), sentence)
     raise Refused(attach.TEMPORARY, f"What answers at {wishes.socket} is no daemon of this kind.")
+
+
+def _send(sock: _socket.socket, hello: bytes) -> None:
+    try:
+        sock.sendall(hello)
+    except (BrokenPipeError, ConnectionResetError):
+        # A daemon that has no room says so and closes before it has heard who comes.
+        return
 
 
 def _directory() -> str:
