@@ -1,0 +1,1 @@
+"""Tests of adapter/daemon/admin, through a real Unix socket."""
