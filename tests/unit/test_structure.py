@@ -43,6 +43,19 @@ MAY_IMPORT: Final = (
     # Updates are built from what core puts out, so its plain values are known there too.
     ("adapter.acp", ("contract", "adapter.acp", "adapter.core.values", "adapter.limits")),
     ("adapter.upstream", ("contract", "adapter.upstream")),
+    # One engine knows nothing of who runs it: a process for one client, or the daemon.
+    (
+        "adapter.engine",
+        (
+            "contract",
+            "adapter.engine",
+            "adapter.core",
+            "adapter.acp",
+            "adapter.upstream",
+            "adapter.config",
+            "adapter.limits",
+        ),
+    ),
     ("adapter", ("contract", "adapter")),
     ("stubs", ("contract", "stubs")),
 )

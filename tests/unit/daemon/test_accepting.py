@@ -86,7 +86,7 @@ async def test_without_a_descriptor_clients_are_sent_away_and_turns_go_on(tmp_pa
         assert await first.greet() == ACCEPTED
         first.read()
         session = await first.new(tmp_path)
-        ident = await first.prompt(session, "@@text 300 5@@")
+        ident = await first.prompt(session, "@@text 100 5@@")
         await first.until_text(session, "w0 ")
         limits = resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE)
         leave(served, 2)
@@ -96,7 +96,7 @@ async def test_without_a_descriptor_clients_are_sent_away_and_turns_go_on(tmp_pa
         assert len(sent_away) > 20
         assert {line.partition(b" ")[0] for line in sent_away} == {b"75"}
         assert await first.stop_reason(ident) == "end_turn"
-        assert first.text(session).endswith("w299 ")
+        assert first.text(session).endswith("w99 ")
         resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, limits)
         assert await come().greet() == ACCEPTED
         assert served.log.count("cannot be accepted") == 1
