@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.backends import Backend, backend_of
+from tests.scenarios.daemons import Daemons, by_daemon
 from tests.scenarios.stage import Stage
 
 HERE = Path(__file__).parent
@@ -45,6 +46,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if scenario in seen or item.path.name in STUB_FIRST:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=by_daemon())
+async def daemons() -> AsyncIterator[None]:
+    """On the third transport: the daemons that the agents of a worker share."""
+    Daemons.shared = daemons = Daemons()
+    yield
+    Daemons.shared = None
+    await daemons.aclose()
 
 
 @pytest_asyncio.fixture(

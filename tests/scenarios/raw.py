@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+from tests.scenarios.daemons import launched
 from tests.support.oracle import Json, Oracle
 
 DEADLINE: Final = 30.0
@@ -76,14 +77,15 @@ class RawAgent:
 async def raw_agent(argv: Sequence[str], env: Mapping[str, str]) -> AsyncIterator[RawAgent]:
     """The process, killed at the end if it is still there; its lines must keep to ACP."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe, limit=2**20
-    )
-    try:
-        agent = RawAgent(process)
-        yield agent
-        assert agent.oracle.faults == []
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
+    async with launched(argv, env) as (command, _):
+        process = await asyncio.create_subprocess_exec(
+            *command, env=env, stdin=pipe, stdout=pipe, stderr=pipe, limit=2**20
+        )
+        try:
+            agent = RawAgent(process)
+            yield agent
+            assert agent.oracle.faults == []
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()

@@ -15,16 +15,15 @@ import pytest
 
 from stubs.client import AcpClientError, Transcript
 from stubs.client.client import Policy
-from stubs.parts import ROOT
 from stubs.proxy import Proxy
 from stubs.real_server import Permission
 from stubs.waiting import until
 from tests.scenarios.backends import Backend
+from tests.scenarios.daemons import COMMAND, IMPATIENT, launched
 from tests.support.checked import CheckedClient
 
 Json = dict[str, Any]
 
-COMMAND: Final = str(ROOT / ".venv" / "bin" / "opencode-acp")
 ASKS: Final = {"shell": "ask", "edit": "ask"}
 TEXT: Final = "agent_message_chunk"
 THOUGHT: Final = "agent_thought_chunk"
@@ -37,7 +36,7 @@ def agent_argv(url: str) -> list[str]:
 
 def impatient_argv(url: str) -> list[str]:
     """The agent with short deadlines."""
-    return [sys.executable, str(ROOT / "tests" / "support" / "impatient.py"), "--server", url]
+    return [sys.executable, IMPATIENT, "--server", url]
 
 
 def agent_env(password: str) -> dict[str, str]:
@@ -57,8 +56,13 @@ async def checked_agent(
     capabilities: Json | None = None,
 ) -> AsyncIterator[CheckedClient]:
     """An agent that was initialized; at the end it must have kept every rule and exit with 0."""
-    async with CheckedClient.spawn(argv, env=env, policy=policy) as client:
+    async with (
+        launched(argv, env) as (command, daemon),
+        CheckedClient.spawn(command, env=env, policy=policy) as client,
+    ):
         assert isinstance(client, CheckedClient)
+        if daemon is not None:
+            daemon.agents.append(client)
         await client.initialize(**(capabilities or {}))
         yield client
         if client.process.returncode is None:
