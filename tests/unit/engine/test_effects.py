@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import respx
 
 from adapter.core import values as v
 from adapter.engine.effects import Effects
+from adapter.engine.observer import Silent
 from adapter.upstream.client import Server
 from tests.unit.engine.rig import API, GONE, SESSION, URL, Told, listed, no_pause
 
@@ -30,12 +32,25 @@ SERVER_SIDE: tuple[v.Output, ...] = (
 )
 
 
+class Counting(Silent):
+    """Hears of permissions alone."""
+
+    def __init__(self) -> None:
+        self.permissions: list[tuple[v.Decision, v.AskReason]] = []
+
+    def answered(self, decision: v.Decision, reason: v.AskReason) -> None:
+        self.permissions.append((decision, reason))
+
+
 class Bench:
     """The effects of one session, and what they told."""
 
     def __init__(self, server: Server) -> None:
         self.told = Told()
-        self.effects = Effects(self.told.services(server), "ses_a", "/d", self.told.step)
+        counting = Counting()
+        self.answered = counting.permissions
+        services = replace(self.told.services(server), observer=counting)
+        self.effects = Effects(services, "ses_a", "/d", self.told.step)
 
     async def perform(self, output: v.Output) -> list[v.Input]:
         """The steps that follow."""
@@ -144,6 +159,17 @@ async def test_a_reply_says_what_became_of_it(
     respx.post(f"{SESSION}/permission/per_1/reply").mock(answer)
     steps = await bench.perform(v.Reply("ses_a", "per_1", "once"))
     assert steps == [v.Replied("per_1", *told)]
+
+
+@respx.mock
+async def test_a_permission_counts_once_it_is_settled_and_says_whose_decision_it_was(
+    bench: Bench,
+) -> None:
+    route = respx.post(f"{SESSION}/permission/per_1/reply")
+    for answer in (httpx.Response(503), OK, httpx.Response(404, json={"_tag": "X"})):
+        route.mock(answer)
+        await bench.perform(v.Reply("ses_a", "per_1", "reject", reason="limit"))
+    assert bench.answered == [("reject", "limit"), ("reject", "elsewhere")]
 
 
 @respx.mock

@@ -226,3 +226,43 @@ async def test_no_json_is_a_mismatch_that_hides_the_body(
 async def test_a_bad_id_is_refused_before_anything_is_sent(transport: Transport) -> None:
     with pytest.raises(ValueError, match="no valid sessionID"):
         await transport.call(routes.SESSION_GET, {"sessionID": "../x"})
+
+
+class Told:
+    """What a transport tells of its exchanges, by a clock that moves with each look."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[tuple[str, int, float]] = []
+        self._now = 0.0
+
+    def clock(self) -> float:
+        self._now += 1.0
+        return self._now
+
+    def requested(self, route: str, status: int, seconds: float) -> None:
+        self.exchanges.append((route, status, seconds))
+
+
+@respx.mock
+async def test_each_exchange_is_told_of_once_with_its_route_and_status(pauses: Pauses) -> None:
+    told = Told()
+    respx.get(INFO).mock(
+        side_effect=[httpx.ConnectError("refused"), httpx.Response(503), httpx.ReadTimeout(""), OK]
+    )
+    respx.get(f"{URL}/api/event").mock(return_value=httpx.Response(401))
+    transport = Transport(
+        URL, None, ServerSettings(), sleep=pauses, clock=told.clock, requested=told.requested
+    )
+    await transport.call(routes.INFO)
+    async with transport.stream(silence=1.0) as response:
+        assert response.status_code == 401
+    await transport.aclose()
+    name = routes.INFO.name
+    assert [(route, status) for route, status, _ in told.exchanges] == [
+        (name, 0),
+        (name, 503),
+        (name, 0),
+        (name, 200),
+        (routes.EVENT.name, 401),
+    ]
+    assert all(seconds == 1.0 for _, _, seconds in told.exchanges)
