@@ -33,7 +33,9 @@ def follow(state: SessionState, turn: Turn, item_id: str) -> list[Output]:
     """
     if item_id in state.turns:
         turn.follows = item_id
-        return cancel.give_up(state, turn) if turn.cancel is not CancelStep.NONE else []
+        if turn.cancel is not CancelStep.NONE:
+            return cancel.give_up(state, turn)
+        return [Arm(f"ahead:{turn.id}", "ahead")]
     turn.borrowed = True
     return rename(state, turn, item_id)
 

@@ -41,7 +41,10 @@ def inbox_read(state: SessionState, reading: InboxRead) -> list[Output]:
             continue
         if reading.active:
             turn.parked_seen = 0
-            out.extend(tell(turn, asked_of_others(state) or _ahead(reading, turn.id)))
+            what = asked_of_others(state) or _ahead(reading, turn.id)
+            followers = [one for one in state.turns.values() if one.follows == turn.id]
+            for one in (turn, *followers):
+                out.extend(tell(one, what))
         else:
             turn.parked_seen += 1
     if missing:

@@ -235,6 +235,13 @@ def test_two_turns_of_ours_end_with_the_one_item() -> None:
     assert (drive.stop(TURN), drive.stop("msg_acp_b")) == (Stop.END_TURN, Stop.END_TURN)
 
 
+def test_both_are_told_what_their_one_item_waits_for() -> None:
+    drive = two()
+    drive.step(v.Fired("ahead:msg_acp_b"))
+    drive.step(v.InboxRead((TURN,), active=True))
+    assert [one.owner for one in of(drive.said, v.Notice)] == [1, 2]
+
+
 def test_the_second_can_be_cancelled_without_the_first() -> None:
     drive = two()
     said = drive.step(v.Cancel(2))
