@@ -13,6 +13,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from adapter.commands.screen import plain
 from adapter.daemon.admin.shapes import State
 from contract.attach import (
     ADMIN_VARIABLE,
@@ -66,7 +67,7 @@ def get(path: str, route: str) -> bytes:
     except PermissionError as error:
         raise NoDaemon(f"The socket {path} belongs to a daemon of another user.") from error
     except (OSError, http.client.HTTPException) as error:
-        why = str(error) or type(error).__name__
+        why = plain(str(error).strip() or type(error).__name__)
         raise NoDaemon(f"The daemon at {path} does not answer as it should: {why}.") from error
     finally:
         connection.close()

@@ -1,0 +1,89 @@
+"""`status` and the daemon that it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from adapter.commands.parser import parser
+from adapter.commands.status import screen
+from adapter.daemon.admin.shapes import ClientState, FeedState, ServerState, State
+from contract.version import VERSION
+from tests.unit.daemon.admin.office import Office, office
+
+
+def client(number: int, **given: object) -> ClientState:
+    return ClientState.model_validate(
+        {
+            "number": number, "pid": 100 + number, "parent": 0, "uid": 0, "name": "", "version": "",
+            "cwd": "", "seconds": 1, "turns": 0, "queue": 0, "holds": 0, "owed": 0, "bytes": 0,
+            "calls": 0, "sessions": 0, **given,
+        }
+    )  # fmt: skip
+
+
+def state(*clients: ClientState, **given: object) -> State:
+    return State.model_validate(
+        {
+            "version": "0.1.0", "pid": 7, "state": "serving", "seconds": 3723.5,
+            "server": ServerState(url="http://127.0.0.1:4096", version="2.0.15", pid=9),
+            "feed": FeedState(connected=True, generation=2, losses=1),
+            "tables": {"turns": 2}, "counted": {}, "clients": clients, "sessions": (), **given,
+        }
+    )  # fmt: skip
+
+
+def test_the_screen() -> None:
+    busy = client(1, parent=42, name="acpx 0.19.1", cwd="/work", turns=2, queue=1, bytes=4096)
+    counted = {"prompts": 3, "divergences": 1}
+    assert screen(state(busy, client(12), counted=counted)) == (
+        "opencode-acp 0.1.0, process 7, serving for 1 h 2 min\n"
+        "server   http://127.0.0.1:4096: OpenCode 2.0.15, process 9\n"
+        "feed     connected, lost 1 time\n"
+        "load     2 clients, 0 sessions, 2 prompts in flight, 1 of them waiting\n"
+        "counted  divergences 1, prompts 3\n"
+        "\n"
+        "NO  PID  NAME         TURNS  QUEUE  HOLDS  BYTES  DIRECTORY\n"
+        " 1   42  acpx 0.19.1      2      1      0   4096  /work\n"
+        "12  112  -                0      0      0      0  -\n"
+    )
+
+
+def test_a_server_that_was_never_seen() -> None:
+    unseen = state(
+        server=ServerState(url="http://127.0.0.1:1"),
+        feed=FeedState(connected=False, generation=0, losses=0),
+    )
+    text = screen(unseen)
+    assert "server   http://127.0.0.1:1: not seen yet\nfeed     not connected\n" in text
+
+
+def test_nothing_of_a_client_can_move_the_cursor() -> None:
+    text = screen(state(client(1, name="\x1b[2J\nNO", cwd="/\x9b31m\r\u202e")))
+    assert text.count("\n") == len(text.splitlines()) == 7
+    assert not {"\x1b", "\x9b", "\r", "\u202e"} & set(text)
+
+
+async def said(place: Office, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    given = parser().parse_args([*arguments, "--admin-socket", str(place.path)])
+    assert await asyncio.to_thread(given.run, given) == 0
+    return capsys.readouterr().out
+
+
+async def test_a_daemon_at_work_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with office(tmp_path) as place:
+        caller = await place.home.client()
+        session = await caller.new(tmp_path)
+        await caller.prompt(session, "@@text 900 10@@")
+        await caller.until_text(session, "w1 ")
+        text = await said(place, capsys, "status")
+        assert text.startswith(f"opencode-acp {VERSION}, process ")
+        assert "load     1 client, 1 session, 1 prompt in flight\n" in text
+        told = json.loads(await said(place, capsys, "status", "--json"))
+        assert [one["turns"] for one in told["clients"]] == [1]
+        assert f"{session}  1        " in await said(place, capsys, "sessions")
