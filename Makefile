@@ -12,7 +12,7 @@ DEV := .venv/.dev
 REAL_PARTS := .tools/.installed
 PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet --constraint constraints.txt --editable
 
-.PHONY: help setup dev run test test-long unit lint format tools lock record bench stress clean
+.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress clean
 
 help:
 	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
@@ -22,6 +22,7 @@ help:
 	@echo 'lint    ruff and mypy;  format: let ruff write its format'
 	@echo 'setup   .venv with $(BIN)/opencode-acp;  dev: the test tools too'
 	@echo 'tools   the real OpenCode, Node and acpx into .tools (Linux x86-64);  lock: pin them anew'
+	@echo 'systemd  what the tests of deploy/ want of systemd (Debian, as root)'
 	@echo 'record  recordings of the real server for the unit tests'
 	@echo 'stress  random schedules with cut feeds on the real server (ARGS="--schedules 200 --seed 1")'
 	@echo 'bench   the benchmarks;  clean: remove .venv, .tools and the caches'
@@ -34,10 +35,10 @@ run: $(RUNTIME) $(if $(REAL),$(REAL_PARTS))
 	$(BIN)/python -m stubs.demo
 
 # Three processes on two cores: the tests wait for servers and clients half of their time.
-test: $(DEV) $(REAL_PARTS) lint
+test: $(DEV) $(REAL_PARTS) systemd lint
 	$(BIN)/pytest -n 3 --dist loadfile -m 'not long'
 
-test-long: $(DEV) $(REAL_PARTS)
+test-long: $(DEV) $(REAL_PARTS) systemd
 	$(BIN)/pytest -n 3 --dist loadfile
 
 unit: $(DEV)
@@ -53,6 +54,10 @@ format: $(DEV)
 	$(BIN)/ruff format .
 
 tools: $(REAL_PARTS)
+
+# The Debian package, where its programs are missing and we may install it.
+systemd:
+	tools/systemd
 
 record: $(DEV) $(REAL_PARTS)
 	$(BIN)/python -m tests.record
