@@ -100,6 +100,15 @@ USED: Final = (
     AGENTS, MODELS, MODEL_DEFAULT, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
     MCP_LIST, MCP_PUT, MCP_REMOVE,
 )  # fmt: skip
+OF_TURNS: Final = frozenset(
+    {
+        INFO, EVENT, ACTIVE,
+        PROMPT, COMMAND, COMPACT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
+        PERMISSION_REPLY, FORM_REPLY, FORM_DISMISS,
+    }
+)  # fmt: skip
+"""What a turn in flight waits for. The others are of a directory or of many sessions: the server may
+leave the first use of a directory without an answer (README, "Many projects on one server")."""
 
 
 def _unused(why: str, *names: str) -> tuple[Route, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-OTHERS: Final = 128
+OTHERS: Final = 192
 """Descriptors besides one for each client: the server's connections, sockets, the log."""
 
 

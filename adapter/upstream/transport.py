@@ -32,7 +32,7 @@ from adapter.upstream.errors import (
     Unreachable,
     UpstreamError,
 )
-from contract.routes import EVENT, Route, url
+from contract.routes import EVENT, OF_TURNS, Route, url
 from contract.semantics import USER
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -48,10 +48,11 @@ MAX_MESSAGE: Final = 500
 class ServerSettings:
     """Times in seconds, `max_answer` in bytes.
 
-    `keepalive` stays below the 5 s after which the server closes an idle connection (facts,
-    section 8; workaround "idle connections of 4 s"). `deadline` bounds a call with all its
-    retries; a prompt has `prompt_deadline` and no retry, and a slash command `command_deadline`,
-    since the server answers it only after the shell commands of its template.
+    `connections` are those of each of the two pools. `keepalive` stays below the 5 s after which
+    the server closes an idle connection (facts, section 8; workaround "idle connections of 4 s").
+    `deadline` bounds a call with all its retries; a prompt has `prompt_deadline` and no retry, and
+    a slash command `command_deadline`, since the server answers it only after the shell commands of
+    its template.
     """
 
     connect: float = 5.0
@@ -116,7 +117,11 @@ class _Exchange:
 
 
 class Transport:
-    """The connection pool to one server. Close it with `aclose`."""
+    """The connections to one server, in two pools. Close it with `aclose`.
+
+    What a turn waits for has connections of its own: all the others may be at requests that the
+    server does not answer.
+    """
 
     def __init__(
         self,
@@ -134,10 +139,19 @@ class Transport:
         self._sleep = sleep
         self._clock = clock
         self._requested = requested
-        self._client = httpx.AsyncClient(
-            base_url=base_url,
-            auth=None if credential is None else httpx.BasicAuth(USER, credential.password),
-            verify=_trust(base_url),
+        trusted = _trust(base_url)
+        self._turns = self._pool(trusted)
+        self._others = self._pool(trusted)
+
+    def _pool(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
+        settings = self.settings
+        auth = None
+        if self.credential is not None:
+            auth = httpx.BasicAuth(USER, self.credential.password)
+        return httpx.AsyncClient(
+            base_url=self.base_url,
+            auth=auth,
+            verify=trusted,
             trust_env=False,
             follow_redirects=False,
             headers={"accept-encoding": "identity", "user-agent": "opencode-acp"},
@@ -154,8 +168,12 @@ class Transport:
             ),
         )
 
+    def _pool_of(self, route: Route) -> httpx.AsyncClient:
+        return self._turns if route in OF_TURNS else self._others
+
     async def aclose(self) -> None:
-        await self._client.aclose()
+        await self._turns.aclose()
+        await self._others.aclose()
 
     async def call(
         self,
@@ -212,7 +230,7 @@ class Transport:
     async def stream(self, *, silence: float) -> AsyncIterator[httpx.Response]:
         """The feed's response; `silence` is the longest wait for a byte, in seconds."""
         with self._timed(EVENT) as exchange:
-            opening = self._client.stream(
+            opening = self._pool_of(EVENT).stream(
                 EVENT.method,
                 EVENT.path,
                 headers={"accept": "text/event-stream", "cache-control": "no-store"},
@@ -240,13 +258,13 @@ class Transport:
         silence: float | None,
     ) -> Answer:
         with self._timed(route) as exchange:
-            answer = await self._send(route.method, path, query, body, silence)
+            answer = await self._send(route, path, query, body, silence)
             exchange.answered(answer.status)
             return answer
 
     async def _send(
         self,
-        method: str,
+        route: Route,
         path: str,
         query: Mapping[str, str] | None,
         body: object,
@@ -255,14 +273,15 @@ class Transport:
         content = None if body is None else encode(body)
         headers = {} if content is None else {"content-type": "application/json"}
         params = {key: clean(value) for key, value in query.items()} if query else None
-        timeout = self._client.timeout
+        pool = self._pool_of(route)
+        timeout = pool.timeout
         if silence is not None:
             timeout = httpx.Timeout(
                 connect=timeout.connect, read=silence, write=timeout.write, pool=timeout.pool
             )
         try:
-            async with self._client.stream(
-                method, path, params=params, content=content, headers=headers, timeout=timeout
+            async with pool.stream(
+                route.method, path, params=params, content=content, headers=headers, timeout=timeout
             ) as response:
                 chunks: list[bytes] = []
                 size = 0
@@ -277,9 +296,11 @@ class Transport:
             raise translated(error) from error
 
 
-def _trust(base_url: str) -> ssl.SSLContext | bool:
+def _trust(base_url: str) -> ssl.SSLContext:
     """The certificates to trust: for a server without TLS none, which are not even loaded."""
-    return base_url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if base_url.startswith("https:"):
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def translated(error: httpx.RequestError | httpx.StreamError) -> UpstreamError:

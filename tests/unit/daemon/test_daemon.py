@@ -10,6 +10,7 @@ from pathlib import Path
 
 from adapter.daemon.daemon import State
 from adapter.engine.connection import AT_ONCE
+from adapter.upstream.transport import ServerSettings
 from stubs.server.faults import Rule
 from stubs.waiting import until
 from tests.unit.daemon.house import Caller, hello, house
@@ -182,3 +183,25 @@ async def test_nothing_of_a_hundred_clients_that_came_and_went_is_left(tmp_path:
 
         await until("every task of theirs has ended", gone)
         assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+async def test_openings_that_the_server_does_not_answer_hold_up_no_turn(tmp_path: Path) -> None:
+    """As in a directory for which it has no inotify instance left."""
+    async with house(tmp_path) as home:
+        other = await home.client()
+        session = await other.new(tmp_path)
+        before = len(home.stub.log)
+        home.stub.faults.add(Rule("delay", "/api/session$", "POST", times=10_000, seconds=60))
+        connections = ServerSettings().connections
+        for _ in range(connections // AT_ONCE + 1):
+            caller = await home.client()
+            for _ in range(AT_ONCE):
+                await caller.send("session/new", cwd=str(tmp_path), mcpServers=[])
+
+        async def full() -> bool:
+            return len(home.stub.log) == before + connections
+
+        await until("every connection for such requests is in use", full)
+        ident = await other.prompt(session, "@@text 5@@")
+        assert await other.stop_reason(ident) == "end_turn"
+        assert {one.calls for one in home.daemon.clients} == {0, AT_ONCE}
