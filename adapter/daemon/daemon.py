@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from adapter.daemon.accepting import Acceptor
 from adapter.daemon.agreement import Differs
 from adapter.daemon.clients import Client
+from adapter.daemon.door import Door
 from adapter.daemon.hello import Credentials, Hello, credentials, read_hello
 from adapter.daemon.link import Link
 from adapter.daemon.listening import Listener
@@ -29,8 +29,7 @@ from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, TEMPORARY, USAGE
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks: at the socket's place, and at whether all turns are over.
-LOOK: Final = 2.0
+# Seconds between two looks at whether all turns are over.
 DRAINED: Final = 0.05
 # Seconds for everything that clients leave behind when the daemon ends.
 LEAVING: Final = 4.0
@@ -73,20 +72,19 @@ class Daemon:
         self.listener = listener
         self.terms = terms
         self.state = State.STARTING
-        self._acceptor = self._accept_on(listener)
+        refusal = Refusal(TEMPORARY, SHORT).line()
+        self._door = Door(listener, self._arrived, refusal, engine.sleep)
         self._arriving = Tasks()
         self._served: dict[int, Client] = {}
         self._serving = Tasks()
         self._leaving = Tasks()
-        self._looks = Tasks()
         self._numbers = itertools.count(1)
         # None: as the engine's settings say.
         self._interrupts: bool | None = None
         self._over = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._acceptor.start()
-        self._looks.start(self._keep_place(), "place of the socket")
+        self._door.open()
         self.state = State.SERVING
         return self
 
@@ -118,7 +116,7 @@ class Daemon:
         if self.state is State.SERVING:
             self.state = State.DRAINING
             self.engine.draining = True
-            self._stop_accepting()
+            self._door.shut()
         try:
             async with asyncio.timeout(seconds):
                 while self.engine.turns or any(one.calls for one in self.clients):
@@ -135,8 +133,7 @@ class Daemon:
             return
         self.state = State.CLOSED
         self._interrupts = interrupt
-        self._stop_accepting()
-        await self._looks.aclose()
+        await self._door.aclose()
         await self._arriving.aclose()
         for client in self.clients:
             client.hang_up()
@@ -150,15 +147,7 @@ class Daemon:
         await self._leaving.aclose()
         self._over.set()
 
-    def _stop_accepting(self) -> None:
-        self._looks.cancel()
-        self._acceptor.stop()
-        self.listener.close()
-
     # --- those who come -------------------------------------------------------------------
-
-    def _accept_on(self, listener: Listener) -> Acceptor:
-        return Acceptor(listener.socket, self._arrived, Refusal(TEMPORARY, SHORT).line())
 
     def _arrived(self, sock: socket.socket) -> None:
         link = Link(sock)
@@ -233,23 +222,3 @@ class Daemon:
                 interrupts = self.engine.settings.interrupt_on_exit
             work = client.depart(interrupt=interrupts)
             self._leaving.start(work, f"departure of client {client.number}")
-
-    async def _keep_place(self) -> None:
-        """A socket that somebody has removed is made again, so that new clients find it."""
-        told = ""
-        while True:
-            await self.engine.sleep(LOOK)
-            if self.listener.in_place:
-                told = ""
-                continue
-            try:
-                self._acceptor.stop()
-                self.listener.renew()
-            except Refusal as refusal:
-                if str(refusal) != told:
-                    logger.error("the socket is gone and cannot be made again: %s", refusal)
-                    told = str(refusal)
-            else:
-                logger.warning("the socket %s was gone; it is made again", self.listener.path)
-                self._acceptor = self._accept_on(self.listener)
-            self._acceptor.start()

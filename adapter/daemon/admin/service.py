@@ -14,15 +14,14 @@ from collections import OrderedDict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
-from adapter.daemon.accepting import Acceptor
 from adapter.daemon.admin.lag import measure
 from adapter.daemon.admin.readiness import Look
 from adapter.daemon.admin.standing import Process, Standing
 from adapter.daemon.daemon import Daemon
+from adapter.daemon.door import Door
 from adapter.daemon.hello import credentials
 from adapter.daemon.listening import Listener
 from adapter.daemon.metrics import Metrics
-from adapter.daemon.refusal import Refusal
 from adapter.engine.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ logger = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 32
 """At once; one more takes the place of the oldest, so that probes that hang keep out nobody."""
-LOOK: Final = 2.0
-"""Seconds between two looks at the socket's place."""
 FORBIDDEN: Final = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 SHORT: Final = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -48,7 +45,7 @@ class Admin:
         self._look = Look(daemon)
         self._since = daemon.engine.clock()
         self._site: asyncio.Task[Site] | None = None
-        self._acceptor = self._accept_on(listener)
+        self._door = Door(listener, self._arrived, SHORT, daemon.engine.sleep)
         self._open: OrderedDict[asyncio.Transport, None] = OrderedDict()
         self._arriving = Tasks()
         self._tasks = Tasks()
@@ -56,16 +53,14 @@ class Admin:
         Process(registry=metrics.registry)
 
     async def __aenter__(self) -> Self:
-        self._acceptor.start()
+        self._door.open()
         engine = self._daemon.engine
         lag = measure(engine.clock, engine.sleep, self._metrics.late)
         self._tasks.start(lag, "lag of the loop")
-        self._tasks.start(self._keep_place(), "place of the admin socket")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._acceptor.stop()
-        self.listener.close()
+        await self._door.aclose()
         await self._arriving.aclose()
         await self._tasks.aclose()
         await self._look.aclose()
@@ -73,9 +68,6 @@ class Admin:
             transport.abort()
         if self._site is not None and not self._site.cancelled() and not self._site.exception():
             await self._site.result().aclose()
-
-    def _accept_on(self, listener: Listener) -> Acceptor:
-        return Acceptor(listener.socket, self._arrived, SHORT)
 
     def _arrived(self, sock: socket.socket) -> None:
         try:
@@ -117,22 +109,6 @@ class Admin:
         site = made(self._daemon, self._metrics, self._look, self._since)
         await site.start()
         return site
-
-    async def _keep_place(self) -> None:
-        """A socket that somebody has removed is made again."""
-        while True:
-            await self._daemon.engine.sleep(LOOK)
-            if self.listener.in_place:
-                continue
-            self._acceptor.stop()
-            try:
-                self.listener.renew()
-            except Refusal as refusal:
-                logger.error("the admin socket is gone and cannot be made again: %s", refusal)
-            else:
-                logger.warning("the socket %s was gone; it is made again", self.listener.path)
-                self._acceptor = self._accept_on(self.listener)
-            self._acceptor.start()
 
 
 def _site() -> type[Site]:

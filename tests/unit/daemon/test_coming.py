@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from adapter.daemon.agreement import Differs
-from adapter.daemon.daemon import LOOK, State, Terms
+from adapter.daemon.daemon import State, Terms
+from adapter.daemon.door import LOOK
 from adapter.limits import Bound, Limits
 from contract.attach import ACCEPTED, AUTH, TEMPORARY, USAGE
 from stubs.waiting import until

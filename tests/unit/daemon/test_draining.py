@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapter.daemon.daemon import LOOK, State
+from adapter.daemon.daemon import State
+from adapter.daemon.door import LOOK
 from adapter.daemon.listening import listen
 from stubs.waiting import until
 from tests.unit.daemon.house import NOBODY, house
