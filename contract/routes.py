@@ -107,8 +107,8 @@ OF_TURNS: Final = frozenset(
         PERMISSION_REPLY, FORM_REPLY, FORM_DISMISS,
     }
 )  # fmt: skip
-"""What a turn in flight waits for. The others are of a directory or of many sessions: the server may
-leave the first use of a directory without an answer (README, "Many projects on one server")."""
+"""What a turn in flight waits for. The others are of a directory or of many sessions: the server
+may leave the first use of a directory without an answer (README, "Many projects on one server")."""
 
 
 def _unused(why: str, *names: str) -> tuple[Route, ...]:
