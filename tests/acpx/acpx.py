@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from stubs.parts import ROOT, acpx
+from stubs.parts import acpx
 from stubs.processes import processes_of_home
+from tests.support.daemons import COMMAND
 
-COMMAND: Final = str(ROOT / ".venv" / "bin" / "opencode-acp")
 DEADLINE: Final = 60.0
 
 
@@ -35,6 +35,8 @@ class Acpx:
     project: Path
     url: str
     password: str
+    command: Sequence[str]
+    """How acpx starts its agent."""
 
     async def run(self, *arguments: str) -> Ran:
         """One command, with the adapter as its agent."""
@@ -44,7 +46,7 @@ class Acpx:
     @asynccontextmanager
     async def start(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         """One command that goes on; killed at the end if it is still there."""
-        agent = shlex.join([COMMAND, "--server", self.url])
+        agent = shlex.join(self.command)
         argv = [*acpx(), "--cwd", str(self.project), "--agent", agent, *arguments]
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(

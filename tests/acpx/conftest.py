@@ -12,6 +12,8 @@ import pytest_asyncio
 from stubs.processes import kill_processes_of_home
 from stubs.real_server import RealServer, real_server
 from tests.acpx.acpx import Acpx
+from tests.scenarios.stage import agent_env
+from tests.support.daemons import COMMAND, launched
 
 HERE = Path(__file__).parent
 
@@ -36,6 +38,8 @@ async def acpx(server: RealServer, tmp_path: Path) -> AsyncIterator[Acpx]:
     home.mkdir()
     project = server.add_project(tmp_path.name, {"shell": "ask", "edit": "ask"})
     try:
-        yield Acpx(home, project, server.url, server.password)
+        argv, env = [COMMAND, "--server", server.url], agent_env(server.password)
+        async with launched(argv, env) as (command, _):
+            yield Acpx(home, project, server.url, server.password, command)
     finally:
         await asyncio.to_thread(kill_processes_of_home, home)

@@ -14,6 +14,7 @@ from acp.connection import StreamDirection, StreamEvent
 from stubs.waiting import until
 from tests.scenarios.backends import Backend
 from tests.scenarios.stage import agent_argv, agent_env
+from tests.support.daemons import launched
 from tests.support.oracle import Oracle
 
 CAPABILITIES: Final = schema.ClientCapabilities(
@@ -94,16 +95,19 @@ async def connected(backend: Backend, host: Host | None = None) -> AsyncIterator
         else:
             oracle.sent(event.message)
 
-    command, *arguments = agent_argv(backend.url)
-    async with acp.spawn_agent_process(
-        cast(acp.Client, host),
-        command,
-        *arguments,
-        env=agent_env(backend.password),
-        observers=[observe],
-        # The SDK counts forms as unstable.
-        use_unstable_protocol=True,
-    ) as (connection, process):
+    env = agent_env(backend.password)
+    async with (
+        launched(agent_argv(backend.url), env) as ((command, *arguments), _),
+        acp.spawn_agent_process(
+            cast(acp.Client, host),
+            command,
+            *arguments,
+            env=env,
+            observers=[observe],
+            # The SDK counts forms as unstable.
+            use_unstable_protocol=True,
+        ) as (connection, process),
+    ):
         answer = await connection.initialize(acp.PROTOCOL_VERSION, CAPABILITIES)
         assert answer.protocol_version == acp.PROTOCOL_VERSION
         yield connection, host

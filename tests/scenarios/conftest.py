@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.backends import Backend, backend_of
-from tests.scenarios.daemons import Daemons, by_daemon
 from tests.scenarios.stage import Stage
+from tests.support.daemons import by_daemon
 
 HERE = Path(__file__).parent
 # Files that are run on the real server by `make test-long` alone: what they look at is the
@@ -29,12 +29,16 @@ STUB_FIRST = frozenset(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """One loop for all; on the real server only a scenario's first case, and not of every file.
 
     A directory that the real server has not seen takes it a second to boot. The stub sees every
     case, and `tests/scenarios/test_session_routes.py` and its like hold it to the real server.
     """
+    if by_daemon():
+        left_out = [item for item in items if item.get_closest_marker("in_process")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     seen: set[tuple[Path, str]] = set()
     for item in items:
         if HERE not in item.path.parents or not isinstance(item, pytest.Function):
@@ -46,15 +50,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if scenario in seen or item.path.name in STUB_FIRST:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=by_daemon())
-async def daemons() -> AsyncIterator[None]:
-    """On the third transport: the daemons that the agents of a worker share."""
-    Daemons.shared = daemons = Daemons()
-    yield
-    Daemons.shared = None
-    await daemons.aclose()
 
 
 @pytest_asyncio.fixture(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from tests.scenarios.daemons import launched
+from tests.support.daemons import launched
 from tests.support.oracle import Json, Oracle
 
 DEADLINE: Final = 30.0

@@ -19,8 +19,8 @@ from stubs.proxy import Proxy
 from stubs.real_server import Permission
 from stubs.waiting import until
 from tests.scenarios.backends import Backend
-from tests.scenarios.daemons import COMMAND, IMPATIENT, launched
 from tests.support.checked import CheckedClient
+from tests.support.daemons import COMMAND, IMPATIENT, launched
 
 Json = dict[str, Any]
 

@@ -82,6 +82,7 @@ async def replay_choices(agent: CheckedClient, session: str) -> Json:
     return await agent.set_config_option(session, "timeout", "60")
 
 
+@pytest.mark.in_process
 async def test_resume_after_the_agent_was_killed_in_mid_turn(stage: Stage) -> None:
     first, front = await stage.agent(), await stage.front_end()
     project = stage.project()

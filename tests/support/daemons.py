@@ -53,7 +53,7 @@ class TestDaemon:
 
     async def listens(self) -> bool:
         assert self.process.returncode is None, self.stderr.decode()
-        return Path(self.path).exists()
+        return await asyncio.to_thread(os.path.exists, self.path)
 
     async def end(self) -> None:
         """It ends by SIGTERM, without a fault of its own."""
