@@ -75,6 +75,14 @@ class Host:
 
         await until(f"the words {words!r}", there)
 
+    async def saw(self, kind: str) -> None:
+        """Wait until an update of that kind has come."""
+
+        async def there() -> bool:
+            return bool(self.of(kind))
+
+        await until(f"a {kind}", there)
+
 
 Connected = tuple[ClientSideConnection, Host]
 
