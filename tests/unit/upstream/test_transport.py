@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
@@ -266,3 +268,20 @@ async def test_each_exchange_is_told_of_once_with_its_route_and_status(pauses: P
         (routes.EVENT.name, 401),
     ]
     assert all(seconds == 1.0 for _, _, seconds in told.exchanges)
+
+
+@pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:1", False), ("https://a", True)])
+async def test_certificates_are_loaded_for_a_server_with_tls_alone(
+    url: str, loads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cost an agent in its own process 30 ms of its start."""
+    loaded: list[object] = []
+    load = ssl.create_default_context
+
+    def counting(*given: Any, **named: Any) -> ssl.SSLContext:
+        loaded.append(named)
+        return load(*given, **named)
+
+    monkeypatch.setattr(ssl, "create_default_context", counting)
+    await Transport(url, None, ServerSettings()).aclose()
+    assert bool(loaded) is loads
