@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
 import pytest
 
 from adapter.config import McpSettings, Waits
+from adapter.engine.connection import Connection
 from stubs.parts import ROOT
 from stubs.server.faults import Rule
 from stubs.waiting import until
@@ -24,6 +26,12 @@ async def running(home: House, text: str = LONG) -> tuple[Caller, str]:
     await caller.prompt(session, text)
     await caller.until_text(session, "w1 ")
     return caller, session
+
+
+def connections() -> int:
+    """Those that something in this process still refers to."""
+    gc.collect()
+    return sum(isinstance(one, Connection) for one in gc.get_objects())
 
 
 async def test_it_stops_its_own_turn_alone(tmp_path: Path) -> None:
@@ -150,6 +158,22 @@ async def test_another_that_has_the_session_open_keeps_it(tmp_path: Path) -> Non
             "watched": 1,
             "attachments": 1,
         }
+
+
+async def test_nothing_holds_on_to_it_though_its_session_stays_open(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        leaver, session = await running(home)
+        stayer = await home.client()
+        resume = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
+        await stayer.call("session/resume", **resume)
+        before = connections()
+        await leaver.hang_up()
+        await stayer.stop_reason(await stayer.prompt(session, "@@text 2@@"))
+
+        async def gone() -> bool:
+            return connections() == before - 1
+
+        await until("it is gone", gone)
 
 
 async def test_one_that_comes_back_finds_its_session(tmp_path: Path) -> None:
