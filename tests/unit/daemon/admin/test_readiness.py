@@ -83,5 +83,10 @@ async def test_a_daemon_that_drains(tmp_path: Path) -> None:
 async def test_those_who_ask_together_share_one_look(tmp_path: Path) -> None:
     async with office(tmp_path) as place:
         await until_feed(place, up=True)
+        place.home.stub.faults.unauthorized = True
+        place.home.stub.cut_feed()
+        await until_feed(place, up=False)
+        assert "feed" in (await place.readiness()).missing
+        before = len(place.home.asked("GET", "/api/info"))
         await asyncio.gather(*(place.readiness() for _ in range(8)))
-        assert len(place.home.asked("GET", "/openapi.json")) == 1
+        assert len(place.home.asked("GET", "/api/info")) == before + 1
