@@ -56,6 +56,16 @@ MAY_IMPORT: Final = (
             "adapter.limits",
         ),
     ),
+    # What the admin socket says is known to both of its ends, and those who ask there are no part
+    # of the daemon.
+    ("adapter.daemon.admin.shapes", ()),
+    *(
+        (
+            f"adapter.commands.{name}",
+            ("contract", "adapter.daemon.admin.shapes", "adapter.commands"),
+        )
+        for name in ("inquiry", "screen", "sessions", "status")
+    ),
     ("adapter", ("contract", "adapter")),
     ("stubs", ("contract", "stubs")),
 )
