@@ -106,7 +106,7 @@ def stop(state: SessionState, turn: Turn) -> list[Output]:
         return [*out, Interrupt(turn.id)]
     held[0].step = AskStep.REPLYING
     held[0].decision = "stop"
-    return [*out, Reply(state.id, held[0].ask.id, "reject", go_on=False, reason="cancel")]
+    return [*out, Reply(state.id, held[0].ask.id, "reject", go_on=False, why="cancel")]
 
 
 def _else_open(state: SessionState, turn: Turn, held: list[Ask]) -> bool:

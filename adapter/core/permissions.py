@@ -18,13 +18,13 @@ def answered(state: SessionState, given: Answered) -> list[Output]:
     ask = state.asks.get(given.ask_id)
     if ask is None or ask.step is not AskStep.SHOWN or not ask.is_permission:
         return []
-    return decided(state, ask, given.decision, given.reason)
+    return decided(state, ask, given.decision, given.why)
 
 
 def decided(state: SessionState, ask: Ask, decision: Decision, reason: AskReason) -> list[Output]:
     """An approval goes at once, a rejection when its siblings allow it."""
     if ask.decision is None:
-        ask.reason = reason
+        ask.why = reason
     ask.decision = decision
     if decision == "reject":
         ask.step = AskStep.HELD
@@ -67,12 +67,12 @@ def reply(ask: Ask) -> Reply:
     """The request of a decision; anything that is no approval is a rejection."""
     match ask.decision:
         case "once":
-            return Reply(ask.ask.session_id, ask.ask.id, "once", reason=ask.reason)
+            return Reply(ask.ask.session_id, ask.ask.id, "once", why=ask.why)
         case "always":
-            return Reply(ask.ask.session_id, ask.ask.id, "always", reason=ask.reason)
+            return Reply(ask.ask.session_id, ask.ask.id, "always", why=ask.why)
         case decision:
             go_on = decision != "stop"
-            reason: AskReason = ask.reason if go_on else "cancel"
+            reason: AskReason = ask.why if go_on else "cancel"
             return Reply(ask.ask.session_id, ask.ask.id, "reject", go_on, reason)
 
 

@@ -202,7 +202,7 @@ class Ask:
     turn_id: str | None
     step: AskStep
     decision: AskDecision | None = None
-    reason: AskReason = "client"
+    why: AskReason = "client"
     patience: int = 0
     due: bool = False
     answer: JsonObject = field(default_factory=dict, repr=False)

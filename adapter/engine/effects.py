@@ -84,7 +84,7 @@ class Effects:
         observer = self._services.observer
 
         def told(found: bool) -> None:
-            observer.answered(output.decision, output.reason if found else "elsewhere")
+            observer.answered(output.decision, output.why if found else "elsewhere")
 
         await self._settle(output.ask_id, reply, told)
 

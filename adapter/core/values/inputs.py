@@ -98,7 +98,7 @@ class Answered:
 
     ask_id: str
     decision: Decision
-    reason: AskReason = "client"
+    why: AskReason = "client"
 
 
 FormFate = Literal["answered", "declined", "unable", "credential"]

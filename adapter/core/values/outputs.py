@@ -184,13 +184,13 @@ class WithdrawAsk:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer an ask at the server, on the session that owns it; `reason` is for whoever counts."""
+    """Answer an ask at the server, on the session that owns it; `why` is for whoever counts."""
 
     session_id: str
     ask_id: str
     decision: Decision
     go_on: bool = True
-    reason: AskReason = field(default="client", compare=False)
+    why: AskReason = field(default="client", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ thing named began; counts are as they stand.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Shape(BaseModel):
@@ -97,7 +97,7 @@ class SessionState(Shape):
     """What is remembered of what is shown beside turns."""
     owes: bool = False
     """Whether the server has yet to confirm a stop or an answer."""
-    tables: dict[str, int] = {}
+    tables: dict[str, int] = Field(default_factory=dict)
 
 
 class State(Shape):

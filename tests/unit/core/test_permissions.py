@@ -13,7 +13,7 @@ from tests.unit.core.test_asks import A, B, child_ask, running
 
 
 def reasons(outputs: list[v.Output]) -> list[tuple[str, v.AskReason]]:
-    return [(reply.decision, reply.reason) for reply in of(outputs, v.Reply)]
+    return [(reply.decision, reply.why) for reply in of(outputs, v.Reply)]
 
 
 @pytest.mark.parametrize("reason", ["client", "no_client", "no_answer"])

@@ -168,7 +168,7 @@ async def test_a_permission_counts_once_it_is_settled_and_says_whose_decision_it
     route = respx.post(f"{SESSION}/permission/per_1/reply")
     for answer in (httpx.Response(503), OK, httpx.Response(404, json={"_tag": "X"})):
         route.mock(answer)
-        await bench.perform(v.Reply("ses_a", "per_1", "reject", reason="limit"))
+        await bench.perform(v.Reply("ses_a", "per_1", "reject", why="limit"))
     assert bench.answered == [("reject", "limit"), ("reject", "elsewhere")]
 
 
