@@ -156,3 +156,25 @@ def test_the_server_gets_its_password_by_the_environment_alone(
         return
     said = [password, "serve", "--hostname", "127.0.0.1", "--port", "4096"]
     assert (done.stdout.splitlines(), done.stderr) == (said, "")
+
+
+def test_no_group_has_the_name_of_the_user_of_the_moment() -> None:
+    """systemd refuses a dynamic user whose name a group has (status 217/USER)."""
+    system = UNITS / "system"
+    assert only(parse(system / "opencode-acp.service"), "DynamicUser") == "yes"
+    lines = (system / "opencode-acp.conf").read_text("utf-8").splitlines()
+    names = {line.split()[1] for line in lines if line and not line.startswith("#")}
+    groups = {
+        only(parse(path), "SocketGroup", "Socket")
+        for path in units("system")
+        if path.suffix == ".socket"
+    }
+    assert "opencode-acp" not in names | groups
+    assert groups <= names
+    assert only(parse(system / "opencode.service"), "User") in names
+
+
+def test_the_daemon_sees_its_clients_as_who_they_are() -> None:
+    """In a user namespace of its own SO_PEERCRED would name user 65534 for each of them."""
+    unit = parse(UNITS / "system" / "opencode-acp.service")
+    assert only(unit, "PrivateUsers") == "no"
