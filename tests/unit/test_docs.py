@@ -26,7 +26,10 @@ from contract.errors import Code
 from stubs.parts import ROOT
 from tests.support.structure import modules, parse
 
-PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES: Final = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 MINUS: Final = "\N{MINUS SIGN}"
 # Paths in backticks that begin with one of these are files of the project.
 FOLDERS: Final = ("adapter", "contract", "stubs", "tests", "docs", "deploy", "tools", "scripts")
