@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from adapter.acp.descriptors import reserve_stdout
 from adapter.acp.hello import greet
-from adapter.flags import HELP, UsageError, parse_flags
+from adapter.flags import UsageError, help_text, parse_flags
 from adapter.options import Opening
 from adapter.start import START_ERRORS, read_start
 from contract.version import VERSION
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             given = parser().parse_args(arguments)
             return int(given.run(given))
     if "--help" in arguments or "-h" in arguments:
-        sys.stdout.write(HELP)
+        sys.stdout.write(help_text())
         return 0
     if "--version" in arguments:
         sys.stdout.write(f"opencode-acp {VERSION}\n")
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         served()
         client, pending = greeting
-        run_stdio(options, start, Opening(client, pending, source=0, sink=sink))
+        run_stdio(start, Opening(client, pending, source=0, sink=sink))
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
-from adapter.start import DEFAULT_SERVER, Start, read_start
+from adapter.settings.table import DEFAULT_SERVER
+from adapter.start import Start, read_start
 from adapter.upstream.catalogue import CatalogueSettings
 from adapter.upstream.credentials import Credential
 from adapter.upstream.feed import FeedSettings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from adapter.limits import DEFAULTS, LimitError, Limits, lowered
@@ -24,9 +24,21 @@ class ConfigFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """What the file says; the defaults where it says nothing."""
+    """What the file says: limits, and the other settings as texts by their names."""
 
     limits: Limits = DEFAULTS
+    values: Mapping[str, str] = field(default_factory=dict)
+    path: str = ""
+
+
+def find_config(named: str | None, environ: Mapping[str, str]) -> str | None:
+    """The file that was named, else the user's own one if there is one, else None."""
+    if named:
+        return named
+    home = environ.get("HOME", "")
+    folder = environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+    own = f"{folder}/opencode-acp/config.toml"
+    return own if folder and os.path.lexists(own) else None
 
 
 def read_config(path: str | None) -> FileSettings:
@@ -38,7 +50,7 @@ def read_config(path: str | None) -> FileSettings:
     if not path:
         return FileSettings()
     try:
-        return _settings(_tables(_read(path)))
+        return _settings(_tables(_read(path)), path)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
     except (ValueError, RecursionError) as error:
@@ -72,15 +84,27 @@ def _tables(text: str) -> Mapping[str, object]:
         raise ValueError(f"it is not TOML, {' '.join(str(error).split())}") from None
 
 
-def _settings(tables: Mapping[str, object]) -> FileSettings:
+def _settings(tables: Mapping[str, object], path: str) -> FileSettings:
     limits: Mapping[str, object] = {}
-    for name, table in tables.items():
-        if name != LIMITS_TABLE or not isinstance(table, dict):
-            raise ValueError(
-                f"it may hold the table [{LIMITS_TABLE}] alone, and not {name[:100]!r}"
-            )
-        limits = table
+    values: dict[str, str] = {}
+    for name, value in tables.items():
+        if name == LIMITS_TABLE and isinstance(value, dict):
+            limits = value
+        else:
+            values[name] = _text(name, value)
     try:
-        return FileSettings(lowered(limits))
+        return FileSettings(lowered(limits), values, path)
     except LimitError as error:
         raise ValueError(str(error)) from None
+
+
+def _text(name: str, value: object) -> str:
+    """A value as the environment would have it; what it means is judged with all others."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case str() | int() | float():
+            return str(value)
+        case list() if all(type(one) is int for one in value):
+            return ",".join(map(str, value))
+    raise ValueError(f"{name[:100]!r} is no setting, or has a value of no kind that settings have")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The flags; None or the default where a flag was not given."""
+    """The settings that stand on the command line, by their names in the table."""
 
-    server: str | None = None
-    """http(s) URL of the OpenCode server, without user or password."""
-    password_file: str | None = None
-    config: str | None = None
-    """Path of the operator's configuration file."""
-    log_level: str = "warning"
-    """`debug`, `info`, `warning` or `error`."""
+    given: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

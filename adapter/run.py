@@ -18,7 +18,7 @@ from adapter.acp.peer import Ending, Peer, PeerLimits
 from adapter.acp.stdio import StdioTransport
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
-from adapter.options import Opening, Options
+from adapter.options import Opening
 from adapter.start import Start
 from adapter.upstream.gasp import last_gasp
 
@@ -30,10 +30,10 @@ class MonotonicClock:
         return time.monotonic()
 
 
-def run_stdio(options: Options, start: Start, opening: Opening) -> NoReturn:
+def run_stdio(start: Start, opening: Opening) -> NoReturn:
     """Serve the client until it leaves, and end the process with 0."""
     logging.basicConfig(
-        level=options.log_level.upper(),
+        level=(start.log_level or "warning").upper(),
         stream=sys.stderr,
         format="opencode-acp: %(levelname)s %(name)s: %(message)s",
     )

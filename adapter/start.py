@@ -6,13 +6,17 @@ A client shows what an agent says on stderr only when it ends before it has answ
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
 
-from adapter.configfile import ConfigFileError, read_config
+from adapter.configfile import ConfigFileError, find_config, read_config
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
+from adapter.settings.gather import Gathered, gather
+from adapter.settings.table import BY_NAME, DEFAULT_SERVER
+from adapter.settings.values import SettingError
 from adapter.upstream.credentials import (
     Credential,
     CredentialError,
@@ -20,26 +24,14 @@ from adapter.upstream.credentials import (
     find_credential,
     server_url,
 )
-from contract.policy import MCP_POLICIES, McpPolicy
-
-Word = TypeVar("Word", bound=str)
-
-DEFAULT_SERVER: Final = "http://127.0.0.1:4096"
-SERVER_VARIABLE: Final = "OPENCODE_ACP_SERVER"
-PATIENCE_VARIABLE: Final = "OPENCODE_ACP_QUEUE_PATIENCE"
-LONGEST_VARIABLE: Final = "OPENCODE_ACP_PROMPT_SECONDS"
-CONFIG_VARIABLE: Final = "OPENCODE_ACP_CONFIG"
-EXIT_VARIABLE: Final = "OPENCODE_ACP_ON_CLIENT_EXIT"
-ALWAYS_VARIABLE: Final = "OPENCODE_ACP_ALLOW_ALWAYS"
-MCP_VARIABLE: Final = "OPENCODE_ACP_MCP"
-MCP_SECONDS_VARIABLE: Final = "OPENCODE_ACP_MCP_SECONDS"
-
-
-class SettingError(Exception):
-    """A setting of the environment has no meaning. `str()` is one sentence."""
-
+from adapter.upstream.registration import find_registration
+from contract.attach import admin_socket, default_socket
+from contract.policy import McpPolicy
 
 START_ERRORS: Final = (CredentialError, UrlError, SettingError, ConfigFileError)
+
+LogFormat = Literal["auto", "text", "json", "journal"]
+Drain = Literal["detach", "interrupt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +47,53 @@ class Start:
     mcp: McpPolicy = "notice"
     mcp_seconds: float | None = None
     limits: Limits = DEFAULTS
+    config: str | None = None
+    """The file that was read; None: none was."""
+    socket: str = ""
+    admin_socket: str = ""
+    allowed_uids: frozenset[int] | None = None
+    """None: the daemon's own user."""
+    drain_seconds: float = 20.0
+    drain: Drain = "detach"
+    log_level: str | None = None
+    """None: nothing was said, and each process has a default of its own."""
+    log_format: LogFormat = "auto"
+    gathered: Gathered = field(default_factory=lambda: Gathered({}), compare=False)
+    """All of that as it was said."""
 
 
 def read_start(options: Options, environ: Mapping[str, str]) -> Start:
     """Flags over environment over file over defaults. Raises one of `START_ERRORS`."""
-    file = read_config(options.config or environ.get(CONFIG_VARIABLE))
-    url = options.server or environ.get(SERVER_VARIABLE) or DEFAULT_SERVER
+    named = options.given.get("config") or environ.get(BY_NAME["config"].variable)
+    file = read_config(find_config(named, environ))
+    said = gather(options.given, environ, file.values, file.path)
+    url = said.given("server")
+    remote = said.word("allow_remote") == "yes"
+    server = server_url(url.text if url is not None else DEFAULT_SERVER, allow_remote=remote)
+    credential = find_credential(said.text("password_file"), environ)
+    if credential is None:
+        found = find_registration(environ)
+        if found is not None and (url is None or found.server == server):
+            server, credential = found.server, found.credential
+    socket = said.text("socket") or default_socket(environ.get("XDG_RUNTIME_DIR", ""), os.getuid())
+    level = said.given("log_level")
     return Start(
-        server=server_url(url),
-        credential=find_credential(options.password_file, environ),
-        queue_patience=_seconds(environ, PATIENCE_VARIABLE),
-        prompt_seconds=_seconds(environ, LONGEST_VARIABLE),
-        interrupt_on_exit=_choice(environ, EXIT_VARIABLE, ("interrupt", "detach")) == "interrupt",
-        allow_always=_choice(environ, ALWAYS_VARIABLE, ("no", "yes")) == "yes",
-        mcp=_choice(environ, MCP_VARIABLE, MCP_POLICIES),
-        mcp_seconds=_seconds(environ, MCP_SECONDS_VARIABLE),
+        server=server,
+        credential=credential,
+        queue_patience=said.seconds("queue_patience"),
+        prompt_seconds=said.seconds("prompt_seconds"),
+        interrupt_on_exit=said.word("on_client_exit") == "interrupt",
+        allow_always=said.word("allow_always") == "yes",
+        mcp=cast(McpPolicy, said.word("mcp")),
+        mcp_seconds=said.seconds("mcp_seconds"),
         limits=file.limits,
+        config=file.path or None,
+        socket=socket,
+        admin_socket=said.text("admin_socket") or admin_socket(socket),
+        allowed_uids=said.users("allowed_uids"),
+        drain_seconds=said.seconds("drain_seconds") or 20.0,
+        drain=cast(Drain, said.word("drain")),
+        log_level=said.word("log_level") if level is not None else None,
+        log_format=cast(LogFormat, said.word("log_format")),
+        gathered=said,
     )
-
-
-def _choice(environ: Mapping[str, str], name: str, words: tuple[Word, ...]) -> Word:
-    """One of these words; the first is the default."""
-    value = environ.get(name) or words[0]
-    for word in words:
-        if word == value:
-            return word
-    raise SettingError(f"{name} takes {', '.join(words[:-1])} or {words[-1]}.")
-
-
-def _seconds(environ: Mapping[str, str], name: str) -> float | None:
-    """Seconds above 0; None when it is not set."""
-    value = environ.get(name)
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise SettingError(f"{name} takes a number of seconds above 0.")
-    return seconds

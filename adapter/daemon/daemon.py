@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from adapter.daemon.agreement import Differs
 from adapter.daemon.clients import Client
 from adapter.daemon.door import Door
-from adapter.daemon.hello import Credentials, Hello, credentials, read_hello
+from adapter.daemon.hello import Credentials, Differs, Hello, credentials, read_hello
 from adapter.daemon.link import Link
 from adapter.daemon.listening import Listener
 from adapter.daemon.refusal import Refusal

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,6 +44,10 @@ class Hello:
     client_pid: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     """What the client has set, by the names of the configuration file."""
+
+
+Differs = Callable[[Hello], str | None]
+"""A sentence on the first setting of a client that is not the daemon's, or None."""
 
 
 def credentials(sock: socket.socket) -> Credentials:

@@ -18,7 +18,9 @@ from urllib.parse import urlsplit
 
 from contract.semantics import USER
 
-FILE_VARIABLE: Final = "OPENCODE_ACP_PASSWORD_FILE"
+FOLDER_VARIABLE: Final = "CREDENTIALS_DIRECTORY"
+SERVICE_CREDENTIAL: Final = "opencode-password"
+"""Where the service manager puts a credential, and under which name (systemd.exec(5))."""
 PASSWORD_VARIABLES: Final = ("OPENCODE_SERVER_PASSWORD", "OPENCODE_PASSWORD")
 MAX_FILE_BYTES: Final = 4096
 
@@ -45,21 +47,34 @@ class Credential:
 
 
 def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Credential | None:
-    """The credential of `password_file`, else of the environment; None = no authentication.
+    """The service manager's, else that of `password_file`, else of the environment.
 
-    Raises `CredentialError` when a configured file cannot be used.
+    None = no authentication. Raises `CredentialError` when a configured file cannot be used.
     """
-    path = password_file or environ.get(FILE_VARIABLE)
+    folder = environ.get(FOLDER_VARIABLE)
+    given = f"{folder}/{SERVICE_CREDENTIAL}" if folder else ""
+    path = given if given and os.path.lexists(given) else password_file
     if path:
-        return Credential(_read(path), source=f"the file {path}")
+        return Credential(_password(path), source=f"the file {path}")
     for name in PASSWORD_VARIABLES:
         password = environ.get(name)
         if password:
-            return Credential(_checked(password, name), source=name)
+            return Credential(checked(password, name), source=name)
     return None
 
 
-def _read(path: str) -> str:
+def _password(path: str) -> str:
+    password = read_secret(path, "password file").removesuffix("\n").removesuffix("\r")
+    if not password:
+        raise CredentialError(f"The password file {path} is empty.")
+    return checked(password, f"The password file {path}")
+
+
+def read_secret(path: str, what: str) -> str:
+    """The text of a file that only its owner, this user or root, may read.
+
+    Raises `CredentialError`, whose sentence calls the file `what` and holds nothing of it.
+    """
     try:
         # O_NONBLOCK: opening a FIFO would wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -67,42 +82,37 @@ def _read(path: str) -> str:
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ELOOP:
             raise CredentialError(
-                f"The password file {path} is a symbolic link: name the file itself."
+                f"The {what} {path} is a symbolic link: name the file itself."
             ) from error
         reason = error.strerror if isinstance(error, OSError) else "no valid path"
-        raise CredentialError(f"The password file {path} cannot be opened: {reason}.") from error
+        raise CredentialError(f"The {what} {path} cannot be opened: {reason}.") from error
     try:
-        _check_file(path, os.fstat(handle))
+        _check_file(path, what, os.fstat(handle))
         data = os.read(handle, MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise CredentialError(
-            f"The password file {path} cannot be read: {error.strerror}."
-        ) from error
+        raise CredentialError(f"The {what} {path} cannot be read: {error.strerror}.") from error
     finally:
         os.close(handle)
     if len(data) > MAX_FILE_BYTES:
-        raise CredentialError(f"The password file {path} is larger than {MAX_FILE_BYTES} bytes.")
+        raise CredentialError(f"The {what} {path} is larger than {MAX_FILE_BYTES} bytes.")
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError:
         # Without `from`: the cause would carry the bytes of the secret.
-        raise CredentialError(f"The password file {path} is not UTF-8 text.") from None
-    password = text.removesuffix("\n").removesuffix("\r")
-    if not password:
-        raise CredentialError(f"The password file {path} is empty.")
-    return _checked(password, f"The password file {path}")
+        raise CredentialError(f"The {what} {path} is not UTF-8 text.") from None
 
 
-def _check_file(path: str, status: os.stat_result) -> None:
+def _check_file(path: str, what: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise CredentialError(f"The password file {path} is not a regular file.")
+        raise CredentialError(f"The {what} {path} is not a regular file.")
     if status.st_uid not in (os.geteuid(), 0):
-        raise CredentialError(f"The password file {path} belongs to another user.")
+        raise CredentialError(f"The {what} {path} belongs to another user.")
     if stat.S_IMODE(status.st_mode) & 0o077:
-        raise CredentialError(f"The password file {path} is open to group or others: chmod 600 it.")
+        raise CredentialError(f"The {what} {path} is open to group or others: chmod 600 it.")
 
 
-def _checked(password: str, source: str) -> str:
+def checked(password: str, source: str) -> str:
+    """The password, if it can be sent. Raises `CredentialError`."""
     try:
         password.encode("utf-8")
     except UnicodeEncodeError:

@@ -51,7 +51,9 @@ class Inside:
 
 @asynccontextmanager
 async def inside(backend: Backend, project: Path) -> AsyncIterator[Inside]:
-    settings = load(Options(server=backend.url), {"OPENCODE_SERVER_PASSWORD": backend.password})
+    settings = load(
+        Options({"server": backend.url}), {"OPENCODE_SERVER_PASSWORD": backend.password}
+    )
     async with Engine(settings) as engine, backend.client() as http:
         one = Inside(engine, Connection(engine), FrontEnd(http))
         answer = await one.call("session/new", {"cwd": str(project), "mcpServers": []})

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from adapter.flags import HELP, UsageError, parse_flags
+from adapter.flags import UsageError, help_text, parse_flags
 from adapter.options import Options
+from adapter.start import START_ERRORS, read_start
 from contract.version import VERSION
 
 DEADLINE = 30
@@ -29,11 +30,14 @@ def run(*arguments: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes
     ("argv", "options"),
     [
         ([], Options()),
-        (["--server", "http://[::1]:1"], Options(server="http://[::1]:1")),
-        (["--server=https://h/a@b?c=@"], Options(server="https://h/a@b?c=@")),
-        (["--password-file", "f", "--no-daemon"], Options(password_file="f")),
-        (["--log-level=debug"], Options(log_level="debug")),
-        (["--log-level", "debug", "--log-level", "error"], Options(log_level="error")),
+        (["--server", "http://[::1]:1"], Options({"server": "http://[::1]:1"})),
+        (["--server=https://h/a@b?c=@"], Options({"server": "https://h/a@b?c=@"})),
+        (
+            ["--password-file", "f", "--no-daemon"],
+            Options({"password_file": "f", "daemon": "never"}),
+        ),
+        (["--log-level=debug"], Options({"log_level": "debug"})),
+        (["--log-level", "debug", "--log-level", "error"], Options({"log_level": "error"})),
     ],
 )
 def test_flags(argv: list[str], options: Options) -> None:
@@ -61,8 +65,8 @@ BAD = [
 
 @pytest.mark.parametrize("argv", BAD, ids=" ".join)
 def test_a_bad_command_line_is_one_sentence_without_secrets(argv: list[str]) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_flags(argv)
+    with pytest.raises((UsageError, *START_ERRORS)) as caught:
+        read_start(parse_flags(argv), {})
     assert "\n" not in str(caught.value)
     assert "hush" not in str(caught.value)
 
@@ -76,7 +80,7 @@ def test_a_bad_start_says_so_on_stderr_alone() -> None:
 
 def test_version_and_help() -> None:
     assert run("--version").stdout == f"opencode-acp {VERSION}\n".encode()
-    assert run("--help").stdout == HELP.encode()
+    assert run("--help").stdout == help_text().encode()
 
 
 def test_no_client_at_all_is_a_quiet_end() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from adapter.config import Settings, Waits, load
 from adapter.options import Options
-from adapter.start import DEFAULT_SERVER, SettingError
+from adapter.settings.table import DEFAULT_SERVER
+from adapter.settings.values import SettingError
 from adapter.upstream.credentials import CredentialError, UrlError
 
 SECRET = "s3cret-pa55word"
@@ -58,7 +59,7 @@ def test_the_server_is_that_of_the_flag_then_of_the_environment(
     flag: str | None, variable: str | None, used: str
 ) -> None:
     environ = {} if variable is None else {"OPENCODE_ACP_SERVER": variable}
-    assert load(Options(server=flag), environ).server == used
+    assert load(Options({"server": flag} if flag else {}), environ).server == used
 
 
 def test_the_password_file_of_the_flag_wins(file: str, tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_the_password_file_of_the_flag_wins(file: str, tmp_path: Path) -> None:
         "OPENCODE_PASSWORD": "plain",
     }
     found = []
-    options = Options(password_file=file)
+    options = Options({"password_file": file})
     for variable in (None, *environ):
         environ.pop(variable or "", None)
         found.append(password(load(options, environ)))
@@ -81,7 +82,7 @@ def test_the_password_file_of_the_flag_wins(file: str, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_is_no_reason_to_try_another(tmp_path: Path) -> None:
     environ = {"OPENCODE_SERVER_PASSWORD": "server"}
     with pytest.raises(CredentialError):
-        load(Options(password_file=str(tmp_path / "none")), environ)
+        load(Options({"password_file": str(tmp_path / "none")}), environ)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_file_that_cannot_be_used_is_no_reason_to_try_another(tmp_path: Path) 
 )  # fmt: skip
 def test_a_server_that_is_not_allowed_is_refused_in_one_sentence(url: str) -> None:
     with pytest.raises(UrlError) as caught:
-        load(Options(server=url), {})
+        load(Options({"server": url}), {})
     assert str(caught.value).count("\n") == 0
     shown = "".join(traceback.format_exception(caught.value.with_traceback(None)))
     assert SECRET not in shown
@@ -102,7 +103,7 @@ def test_no_text_form_of_the_settings_holds_the_password(
     file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for settings in (
-        load(Options(password_file=file), {}),
+        load(Options({"password_file": file}), {}),
         load(Options(), {"OPENCODE_PASSWORD": SECRET}),
     ):
         assert password(settings) == SECRET
@@ -114,7 +115,7 @@ def test_no_text_form_of_the_settings_holds_the_password(
 def test_no_error_about_a_password_holds_it(file: str) -> None:
     Path(file).chmod(0o644)
     broken = {"OPENCODE_PASSWORD": f"{SECRET}\udcff"}
-    for options, environ in ((Options(password_file=file), {}), (Options(), broken)):
+    for options, environ in ((Options({"password_file": file}), {}), (Options(), broken)):
         with pytest.raises(CredentialError) as caught:
             load(options, environ)
         assert SECRET not in "".join(traceback.format_exception(caught.value))

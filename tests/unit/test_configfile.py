@@ -49,8 +49,8 @@ def test_limits_are_lowered(path: Path) -> None:
         ("[limits]\nprompts = '4'\n", "prompts"),
         ("[limits]\npromts = 4\n", "promts"),
         ("[limit]\nprompts = 4\n", "'limit'"),
-        ("prompts = 4\n", "'prompts'"),
-        ("limits = 4\n", "'limits'"),
+        ("allowed_uids = ['a']\n", "'allowed_uids'"),
+        ("server = 1979-05-27\n", "'server'"),
         ("[[limits]]\nprompts = 4\n", "'limits'"),
         ("[limits]\nprompts = 4\nprompts = 4\n", "TOML"),
         ("[limits\n", "TOML"),
@@ -78,7 +78,7 @@ def test_the_flag_names_the_file_before_the_environment(path: Path, tmp_path: Pa
     other = tmp_path / "other.toml"
     other.write_text("[limits]\nsessions = 4\n")
     environ = {"OPENCODE_ACP_CONFIG": str(other)}
-    settings = load(Options(config=str(path)), environ)
+    settings = load(Options({"config": str(path)}), environ)
     assert settings.limits == Limits(cancel_seconds=0.5, sessions=3)
     assert settings.waits.cancel == 0.5
     assert load(Options(), environ).limits.sessions == 4

@@ -10,18 +10,9 @@ from typing import Final
 import pytest
 
 from adapter.core.values import Stop
-from adapter.flags import HELP
-from adapter.start import (
-    ALWAYS_VARIABLE,
-    CONFIG_VARIABLE,
-    EXIT_VARIABLE,
-    LONGEST_VARIABLE,
-    MCP_SECONDS_VARIABLE,
-    MCP_VARIABLE,
-    PATIENCE_VARIABLE,
-    SERVER_VARIABLE,
-)
-from adapter.upstream.credentials import FILE_VARIABLE, PASSWORD_VARIABLES
+from adapter.flags import help_text
+from adapter.settings.table import SETTINGS
+from adapter.upstream.credentials import FOLDER_VARIABLE, PASSWORD_VARIABLES
 from contract.errors import Code
 from stubs.parts import ROOT
 from tests.support.structure import modules, parse
@@ -122,21 +113,11 @@ def test_every_reason_that_is_given_is_explained() -> None:
     assert set(told) == given
 
 
-def test_every_flag_and_variable_is_in_the_readme() -> None:
+def test_every_setting_is_in_the_readme() -> None:
     text = read(ROOT / "README.md")
-    flags = set(re.findall(r"--[a-z-]+", HELP))
-    names = {
-        SERVER_VARIABLE,
-        CONFIG_VARIABLE,
-        EXIT_VARIABLE,
-        PATIENCE_VARIABLE,
-        LONGEST_VARIABLE,
-        ALWAYS_VARIABLE,
-        MCP_VARIABLE,
-        MCP_SECONDS_VARIABLE,
-        FILE_VARIABLE,
-        *PASSWORD_VARIABLES,
-    }
+    flags = set(re.findall(r"(?<=  )--[a-z-]+", help_text()))
+    names = {name for setting in SETTINGS for name in (setting.flag, setting.variable)}
+    names |= {f"${FOLDER_VARIABLE}", *PASSWORD_VARIABLES}
     assert {name for name in flags | names if f"`{name}" not in text} == set()
 
 

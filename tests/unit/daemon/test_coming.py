@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from adapter.daemon.agreement import Differs
 from adapter.daemon.daemon import State, Terms
 from adapter.daemon.door import LOOK
+from adapter.daemon.hello import Differs
 from adapter.limits import Bound, Limits
 from contract.attach import ACCEPTED, AUTH, TEMPORARY, USAGE
 from stubs.waiting import until

@@ -36,9 +36,11 @@ def test_the_file_goes_before_the_environment(tmp_path: Path) -> None:
     assert found.password == SECRET
 
 
-def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
-    environ = {"OPENCODE_ACP_PASSWORD_FILE": password_file(tmp_path), "OPENCODE_PASSWORD": "x"}
-    found = find_credential(None, environ)
+def test_the_service_managers_goes_before_the_file(tmp_path: Path) -> None:
+    Path(password_file(tmp_path)).rename(tmp_path / "opencode-password")
+    (other := tmp_path / "other").write_text("x")
+    other.chmod(0o600)
+    found = find_credential(str(other), {"CREDENTIALS_DIRECTORY": str(tmp_path)})
     assert found is not None
     assert found.password == SECRET
 

@@ -1,0 +1,1 @@
+"""Settings: one table, and what flags, environment and file say by it."""

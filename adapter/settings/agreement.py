@@ -1,0 +1,66 @@
+"""Whether what a client has set is what its daemon has: one daemon has one set of settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from adapter.settings.gather import Gathered
+from adapter.settings.table import BY_NAME, Kind, Place, Setting
+from adapter.settings.values import SettingError, Value, check, seconds
+from adapter.start import Start
+from adapter.upstream.credentials import UrlError, server_url
+
+OUT: Final = "Change one of them, or work without the daemon (--daemon never)."
+
+
+def differing(start: Start, given: Mapping[str, str], cwd: str = "") -> str | None:
+    """A sentence on the first of these settings that is not the daemon's; None if all are.
+
+    `given` are texts by the names of the table, `cwd` is where the client's paths begin. What is
+    one process's own affair is not compared.
+    """
+    for name, text in given.items():
+        setting = BY_NAME.get(name)
+        if setting is None:
+            return f"The daemon knows no setting of the name {name[:100]!r}."
+        if setting.place is Place.PROCESS:
+            continue
+        try:
+            check(name, Value(text, setting.flag))
+            wanted = _comparable(setting, text, cwd)
+        except (SettingError, UrlError) as error:
+            return str(error)
+        known = _known(start, setting)
+        if wanted != _comparable(setting, known, os.getcwd()):
+            told = known or "nothing set"
+            return f"The daemon has {told} for {name}, and this client asks for {text}. {OUT}"
+    return None
+
+
+def _known(start: Start, setting: Setting) -> str:
+    """The daemon's own value as a text; empty without one."""
+    match setting.name:
+        case "server":
+            return start.server
+        case "config":
+            return start.config or ""
+    return _text(start.gathered, setting)
+
+
+def _text(gathered: Gathered, setting: Setting) -> str:
+    return gathered.text(setting.name) or next(iter(setting.words), "")
+
+
+def _comparable(setting: Setting, text: str, cwd: str) -> object:
+    match setting.kind:
+        case _ if not text:
+            return None
+        case Kind.URL:
+            return server_url(text, allow_remote=True)
+        case Kind.PATH:
+            return os.path.realpath(os.path.join(cwd, text))
+        case Kind.SECONDS:
+            return seconds(Value(text))
+    return text

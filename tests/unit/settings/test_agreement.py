@@ -1,0 +1,70 @@
+"""What a client may set: what its daemon has, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adapter.options import Options
+from adapter.settings.agreement import differing
+from adapter.start import Start, read_start
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """A daemon with a password file, a file, and a time."""
+    (tmp_path / "password").write_text("x")
+    (tmp_path / "password").chmod(0o600)
+    (tmp_path / "f.toml").write_text("prompt_seconds = 90\n")
+    given = {name: str(tmp_path / file) for name, file in FILES.items()}
+    return read_start(Options({"server": "http://127.0.0.1:4096", **given}), {})
+
+
+FILES = {"password_file": "password", "config": "f.toml"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"server": "http://127.0.0.1:4096"},
+        {"server": "http://127.0.0.1:4096/"},
+        FILES,
+        {"password_file": "./password"},
+        {"prompt_seconds": "90.0", "mcp": "notice", "on_client_exit": "interrupt"},
+        {"log_level": "debug", "log_format": "json", "drain_seconds": "1"},
+    ],
+)
+def test_the_same_is_no_difference(start: Start, tmp_path: Path, settings: dict[str, str]) -> None:
+    assert differing(start, settings, str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("server", "http://127.0.0.1:4097"),
+        ("server", "https://127.0.0.1:4096"),
+        ("password_file", "other"),
+        ("config", "other"),
+        ("prompt_seconds", "91"),
+        ("queue_patience", "5"),
+        ("mcp", "register"),
+        ("on_client_exit", "detach"),
+        ("nothing", "x"),
+    ],
+)
+def test_another_value_is_told(start: Start, tmp_path: Path, name: str, value: str) -> None:
+    sentence = differing(start, {name: value}, str(tmp_path))
+    assert sentence is not None
+    assert name in sentence
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("server", "http://u:secret@[::1]:1"), ("mcp", "secret"), ("server", "")]
+)
+def test_what_has_no_meaning_is_told_without_its_value(start: Start, name: str, value: str) -> None:
+    sentence = differing(start, {name: value})
+    assert sentence is not None
+    assert "secret" not in sentence

@@ -1,0 +1,95 @@
+"""Flags over environment over file over defaults, for every setting of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adapter.flags import parse_flags
+from adapter.options import Options
+from adapter.settings.gather import gather
+from adapter.settings.table import SETTINGS, Kind, Place, Setting
+from adapter.settings.values import SettingError
+from adapter.start import read_start
+
+# Three values of each kind.
+THREE = {
+    Kind.URL: ("http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"),
+    Kind.PATH: ("/a", "/b", "/c"),
+    Kind.SECONDS: ("1", "2", "3.5"),
+    Kind.USERS: ("1", "2,3", "4"),
+}
+
+
+def values(setting: Setting) -> tuple[str, ...]:
+    return THREE.get(setting.kind) or (*setting.words, *setting.words)[:3]
+
+
+EACH = pytest.mark.parametrize("setting", SETTINGS, ids=[setting.name for setting in SETTINGS])
+
+
+@EACH
+def test_a_flag_wins_over_a_variable_and_that_over_the_file(setting: Setting) -> None:
+    flag, variable, text = values(setting)
+    file = {} if setting.place is Place.COMMAND else {setting.name: text}
+    flags = parse_flags([setting.flag, flag]).given
+    environ = {setting.variable: variable}
+    assert gather(flags, environ, file).text(setting.name) == flag
+    assert gather({}, environ, file).text(setting.name) == variable
+    if file:
+        assert gather({}, {setting.variable: ""}, file).text(setting.name) == text
+    assert gather({}, {}, {}).given(setting.name) is None
+
+
+@EACH
+def test_what_has_no_meaning_is_told_with_its_origin_and_changes_nothing(setting: Setting) -> None:
+    bad = {Kind.URL: "", Kind.PATH: "a\0b"}.get(setting.kind, "nonsense")
+    if not bad:
+        return
+    for flags, environ, origin in (
+        ({setting.name: bad}, {}, setting.flag),
+        ({}, {setting.variable: bad}, setting.variable),
+    ):
+        with pytest.raises(SettingError, match=origin):
+            gather(flags, environ, {})
+    with pytest.raises(SettingError, match=setting.name):
+        gather({}, {}, {setting.name: bad}, "F")
+
+
+@pytest.mark.parametrize("name", ["prompts", "limits", "config", "socket", "daemon", "Server"])
+def test_a_file_holds_no_other_key(tmp_path: Path, name: str) -> None:
+    (file := tmp_path / "f.toml").write_text(f"{name} = 4\n")
+    with pytest.raises(SettingError, match=name) as caught:
+        read_start(Options({"config": str(file)}), {})
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_says_what_the_environment_could(tmp_path: Path) -> None:
+    (file := tmp_path / "f.toml").write_text(
+        "server = 'http://127.0.0.1:9'\nallow_always = true\nprompt_seconds = 90\n"
+        "on_client_exit = 'detach'\nallowed_uids = [1, 2]\ndrain_seconds = 1.5\nmcp = 'reject'\n"
+        "log_level = 'error'\nlog_format = 'json'\nadmin_socket = '/a'\ndrain = 'interrupt'\n"
+    )
+    start = read_start(Options({"config": str(file), "socket": "/s.sock"}), {})
+    assert (start.server, start.allow_always, start.prompt_seconds) == (
+        "http://127.0.0.1:9",
+        True,
+        90.0,
+    )
+    assert not start.interrupt_on_exit
+    assert start.allowed_uids == frozenset({1, 2})
+    assert (start.drain_seconds, start.drain) == (1.5, "interrupt")
+    assert (start.mcp, start.log_level, start.log_format) == ("reject", "error", "json")
+    assert (start.socket, start.admin_socket) == ("/s.sock", "/a")
+
+
+def test_the_users_own_file_is_read_if_there_is_one(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "opencode-acp"
+    environ = {"HOME": str(tmp_path)}
+    assert read_start(Options(), environ).config is None
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("mcp = 'reject'\n")
+    assert read_start(Options(), environ).mcp == "reject"
+    elsewhere = {**environ, "XDG_CONFIG_HOME": str(tmp_path / "none")}
+    assert read_start(Options(), elsewhere).mcp == "notice"
