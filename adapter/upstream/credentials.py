@@ -24,6 +24,11 @@ SERVICE_CREDENTIAL: Final = "opencode-password"
 PASSWORD_VARIABLES: Final = ("OPENCODE_SERVER_PASSWORD", "OPENCODE_PASSWORD")
 MAX_FILE_BYTES: Final = 4096
 
+OWN: Final = 0o077
+MANAGED: Final = 0o037
+"""Rights that a file with a secret must not give: one of a user's own, and the service manager's,
+which may let its unit in by an access list. That shows as a right of the group (acl(5))."""
+
 
 class CredentialError(Exception):
     """The configured password cannot be used. `str()` is one sentence without the secret."""
@@ -53,9 +58,10 @@ def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Cr
     """
     folder = environ.get(FOLDER_VARIABLE)
     given = f"{folder}/{SERVICE_CREDENTIAL}" if folder else ""
-    path = given if given and os.path.lexists(given) else password_file
-    if path:
-        return Credential(_password(path), source=f"the file {path}")
+    if given and os.path.lexists(given):
+        return Credential(_password(given, MANAGED), source=f"the file {given}")
+    if password_file:
+        return Credential(_password(password_file, OWN), source=f"the file {password_file}")
     for name in PASSWORD_VARIABLES:
         password = environ.get(name)
         if password:
@@ -63,15 +69,15 @@ def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Cr
     return None
 
 
-def _password(path: str) -> str:
-    password = read_secret(path, "password file").removesuffix("\n").removesuffix("\r")
+def _password(path: str, closed: int) -> str:
+    password = read_secret(path, "password file", closed).removesuffix("\n").removesuffix("\r")
     if not password:
         raise CredentialError(f"The password file {path} is empty.")
     return checked(password, f"The password file {path}")
 
 
-def read_secret(path: str, what: str) -> str:
-    """The text of a file that only its owner, this user or root, may read.
+def read_secret(path: str, what: str, closed: int = OWN) -> str:
+    """The text of a file of this user or root that gives none of the rights `closed`.
 
     Raises `CredentialError`, whose sentence calls the file `what` and holds nothing of it.
     """
@@ -87,7 +93,7 @@ def read_secret(path: str, what: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else "no valid path"
         raise CredentialError(f"The {what} {path} cannot be opened: {reason}.") from error
     try:
-        _check_file(path, what, os.fstat(handle))
+        _check_file(path, what, closed, os.fstat(handle))
         data = os.read(handle, MAX_FILE_BYTES + 1)
     except OSError as error:
         raise CredentialError(f"The {what} {path} cannot be read: {error.strerror}.") from error
@@ -102,12 +108,12 @@ def read_secret(path: str, what: str) -> str:
         raise CredentialError(f"The {what} {path} is not UTF-8 text.") from None
 
 
-def _check_file(path: str, what: str, status: os.stat_result) -> None:
+def _check_file(path: str, what: str, closed: int, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise CredentialError(f"The {what} {path} is not a regular file.")
     if status.st_uid not in (os.geteuid(), 0):
         raise CredentialError(f"The {what} {path} belongs to another user.")
-    if stat.S_IMODE(status.st_mode) & 0o077:
+    if stat.S_IMODE(status.st_mode) & closed:
         raise CredentialError(f"The {what} {path} is open to group or others: chmod 600 it.")
 
 

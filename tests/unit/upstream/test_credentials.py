@@ -45,6 +45,20 @@ def test_the_service_managers_goes_before_the_file(tmp_path: Path) -> None:
     assert found.password == SECRET
 
 
+@pytest.mark.parametrize("mode", [0o400, 0o440])
+def test_the_service_manager_may_let_its_unit_in_by_an_access_list(
+    tmp_path: Path, mode: int
+) -> None:
+    """Such a list shows as a right of the group; systemd uses one where it can."""
+    given = tmp_path / "opencode-password"
+    given.write_text("secret")
+    given.chmod(mode)
+    assert find_credential(None, {"CREDENTIALS_DIRECTORY": str(tmp_path)}) is not None
+    given.chmod(0o444)
+    with pytest.raises(CredentialError, match="open to group or others"):
+        find_credential(None, {"CREDENTIALS_DIRECTORY": str(tmp_path)})
+
+
 def test_the_servers_own_variables_in_order() -> None:
     environ = {"OPENCODE_PASSWORD": "second"}
     second = find_credential(None, environ)
