@@ -62,9 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(arguments: list[str]) -> int:
     """Run a subcommand; argparse ends the process itself with 2 for one that makes no sense."""
-    from adapter.commands.parser import parser
+    from adapter.commands.parser import COMMANDS, parser
 
-    given = parser().parse_args(arguments)
+    # One command is imported, all of them only to say which there are.
+    names = [name for name in COMMANDS if name == arguments[0]] or COMMANDS
+    given = parser(names).parse_args(arguments)
     code: int = given.run(given)
     return code
 

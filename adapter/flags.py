@@ -10,8 +10,8 @@ from adapter.settings.table import BY_NAME, SETTINGS
 
 COMMANDS: Final = (
     ("serve", "serve every client of this user through one socket"),
-    ("status", "what the daemon is at"),
-    ("sessions", "the sessions that the daemon has open"),
+    ("status", "show what the daemon is at, and who its clients are"),
+    ("sessions", "show the sessions that are open, and which clients have them open"),
     ("config", "check or show the settings"),
     ("completion", "print a completion for bash, zsh or fish"),
 )

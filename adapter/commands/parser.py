@@ -8,17 +8,33 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Sequence
 from typing import Final
 
-COMMANDS: Final[tuple[str, ...]] = ("serve", "status", "sessions")
+from adapter.settings.arguments import add_settings
+from adapter.settings.table import BY_NAME
+
+COMMANDS: Final[tuple[str, ...]] = (
+    "serve",
+    "status",
+    "sessions",
+    "config",
+    "completion",
+)
 """Modules of `adapter.commands`, in the order of the help."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser; the namespace's `run` is the function of the chosen subcommand."""
+def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser with these commands, whose modules are imported for it.
+
+    The namespace's `run` is the function of the chosen one.
+    """
     top = argparse.ArgumentParser(prog="opencode-acp", allow_abbrev=False)
-    commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for name in COMMANDS:
+    top.add_argument("--version", action="store_true", help="print the version")
+    top.add_argument("--no-daemon", action="store_true", help="the same as --daemon never")
+    add_settings(top, BY_NAME)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in names:
         module = importlib.import_module(f"adapter.commands.{name}")
         command = commands.add_parser(
             name, help=module.ABOUT, description=module.ABOUT, allow_abbrev=False

@@ -14,7 +14,11 @@ def add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     for name in names:
         setting = BY_NAME[name]
         parser.add_argument(
-            setting.flag, dest=name, metavar=setting.metavar, help=setting.about.replace("%", "%%")
+            setting.flag,
+            dest=name,
+            choices=setting.words or None,
+            metavar=setting.metavar,
+            help=setting.about.replace("%", "%%"),
         )
 
 
