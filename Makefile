@@ -6,6 +6,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 NPM ?= npm
 BIN := .venv/bin
+# What is run once more through relay and daemon.
+BY_DAEMON := tests/scenarios tests/acpx tests/interop
 # The stamps stand for "the runtime is installed", "the dev extras too", "the real parts too".
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
@@ -37,9 +39,11 @@ run: $(RUNTIME) $(if $(REAL),$(REAL_PARTS))
 # Three processes on two cores: the tests wait for servers and clients half of their time.
 test: $(DEV) $(REAL_PARTS) systemd lint
 	$(BIN)/pytest -n 3 --dist loadfile -m 'not long'
+	AGENT_TRANSPORT=daemon $(BIN)/pytest -n 3 --dist loadfile -m 'not long' $(BY_DAEMON)
 
 test-long: $(DEV) $(REAL_PARTS) systemd
 	$(BIN)/pytest -n 3 --dist loadfile
+	AGENT_TRANSPORT=daemon $(BIN)/pytest -n 3 --dist loadfile $(BY_DAEMON)
 
 unit: $(DEV)
 	$(BIN)/pytest tests/unit

@@ -27,27 +27,37 @@ STUB_FIRST = frozenset(
         "test_resumed_calls.py",
     }
 )
+# Of the real server through a daemon `make test` runs these.
+REAL_BY_DAEMON = frozenset({"test_turns.py", "test_faults.py", "test_shared.py"})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One loop for all; on the real server only a scenario's first case, and not of every file.
+    """One loop for all, and what is left to `make test-long`.
 
-    A directory that the real server has not seen takes it a second to boot. The stub sees every
-    case, and `tests/scenarios/test_session_routes.py` and its like hold it to the real server.
+    An agent in its own process takes most of a second to start, a relay next to nothing, and a
+    directory that the real server has not seen a second to boot. So every case is run on the stub
+    through a daemon, and by an agent in its own process, or on the real server, only the first
+    case of a scenario. `tests/scenarios/test_session_routes.py` and its like hold the stub to the
+    real server.
     """
     if by_daemon():
         left_out = [item for item in items if item.get_closest_marker("in_process")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    seen: set[tuple[Path, str]] = set()
+    seen: set[tuple[Path, str, bool]] = set()
     for item in items:
         if HERE not in item.path.parents or not isinstance(item, pytest.Function):
             continue
         item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
-        if item.get_closest_marker("real") is None:
-            continue
-        scenario = (item.path, item.originalname)
-        if scenario in seen or item.path.name in STUB_FIRST:
+        real = item.get_closest_marker("real") is not None
+        scenario = (item.path, item.originalname, real)
+        if by_daemon():
+            left = real and (scenario in seen or item.path.name not in REAL_BY_DAEMON)
+        elif item.get_closest_marker("in_process") and not real:
+            left = False
+        else:
+            left = scenario in seen or (real and item.path.name in STUB_FIRST)
+        if left:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
 
