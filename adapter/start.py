@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
-from adapter.configfile import ConfigFileError, find_config, read_config
+from adapter.configfile import ConfigFileError, FileSettings, find_config, read_config
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
 from adapter.settings.gather import Gathered, gather
@@ -64,17 +64,8 @@ class Start:
 
 def read_start(options: Options, environ: Mapping[str, str]) -> Start:
     """Flags over environment over file over defaults. Raises one of `START_ERRORS`."""
-    named = options.given.get("config") or environ.get(BY_NAME["config"].variable)
-    file = read_config(find_config(named, environ))
-    said = gather(options.given, environ, file.values, file.path)
-    url = said.given("server")
-    remote = said.word("allow_remote") == "yes"
-    server = server_url(url.text if url is not None else DEFAULT_SERVER, allow_remote=remote)
-    credential = find_credential(said.text("password_file"), environ)
-    if credential is None:
-        found = find_registration(environ)
-        if found is not None and (url is None or found.server == server):
-            server, credential = found.server, found.credential
+    file, said = read_said(options, environ)
+    server, credential = find_server(said, environ)
     socket = said.text("socket") or default_socket(environ.get("XDG_RUNTIME_DIR", ""), os.getuid())
     level = said.given("log_level")
     return Start(
@@ -97,3 +88,34 @@ def read_start(options: Options, environ: Mapping[str, str]) -> Start:
         log_format=cast(LogFormat, said.word("log_format")),
         gathered=said,
     )
+
+
+def read_said(options: Options, environ: Mapping[str, str]) -> tuple[FileSettings, Gathered]:
+    """What the file says, and each setting as it was said last.
+
+    Raises ConfigFileError or SettingError.
+    """
+    named = options.given.get("config") or environ.get(BY_NAME["config"].variable)
+    file = read_config(find_config(named, environ))
+    return file, gather(options.given, environ, file.values, file.path)
+
+
+def address_of(said: Gathered) -> str:
+    """The server that was said, or the default. Raises UrlError."""
+    url = said.given("server")
+    remote = said.word("allow_remote") == "yes"
+    return server_url(url.text if url is not None else DEFAULT_SERVER, allow_remote=remote)
+
+
+def find_server(said: Gathered, environ: Mapping[str, str]) -> tuple[str, Credential | None]:
+    """The server and its password; OpenCode's own registration comes last.
+
+    Raises UrlError or CredentialError.
+    """
+    server = address_of(said)
+    credential = find_credential(said.text("password_file"), environ)
+    if credential is None:
+        found = find_registration(environ)
+        if found is not None and (said.given("server") is None or found.server == server):
+            return found.server, found.credential
+    return server, credential
