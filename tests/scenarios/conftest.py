@@ -27,8 +27,33 @@ STUB_FIRST = frozenset(
         "test_resumed_calls.py",
     }
 )
+# Files whose cases on the stub `make test` runs through a daemon alone: what they look at lies
+# behind the connection, which is the same in both.
+DAEMON_FIRST = frozenset(
+    {
+        "test_ambient.py",
+        "test_children.py",
+        "test_commands.py",
+        "test_compaction.py",
+        "test_delete.py",
+        "test_detach.py",
+        "test_elicited.py",
+        "test_fork.py",
+        "test_forms.py",
+        "test_generations.py",
+        "test_list.py",
+        "test_load.py",
+        "test_mcp.py",
+        "test_mcp_secrets.py",
+        "test_open_forms.py",
+        "test_pushes.py",
+        "test_resumed.py",
+        "test_resumed_calls.py",
+    }
+)
 # Of the real server through a daemon `make test` runs these.
 REAL_BY_DAEMON = frozenset({"test_turns.py", "test_faults.py", "test_shared.py"})
+LONG_BY_DAEMON = frozenset({"test_every_cut.py"})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     An agent in its own process takes most of a second to start, a relay next to nothing, and a
     directory that the real server has not seen a second to boot. So every case is run on the stub
     through a daemon, and by an agent in its own process, or on the real server, only the first
-    case of a scenario. `tests/scenarios/test_session_routes.py` and its like hold the stub to the
+    case of a scenario, and not of every file. `tests/scenarios/test_session_routes.py` and its like hold the stub to the
     real server.
     """
     if by_daemon():
@@ -52,11 +77,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         real = item.get_closest_marker("real") is not None
         scenario = (item.path, item.originalname, real)
         if by_daemon():
-            left = real and (scenario in seen or item.path.name not in REAL_BY_DAEMON)
+            left = item.path.name in LONG_BY_DAEMON or (
+                real and (scenario in seen or item.path.name not in REAL_BY_DAEMON)
+            )
         elif item.get_closest_marker("in_process") and not real:
             left = False
         else:
-            left = scenario in seen or (real and item.path.name in STUB_FIRST)
+            left_out = STUB_FIRST if real else DAEMON_FIRST
+            left = scenario in seen or item.path.name in left_out
         if left:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
