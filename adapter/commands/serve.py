@@ -1,4 +1,8 @@
-"""`opencode-acp serve`: the daemon, until it is told to stop."""
+"""`opencode-acp serve`: the daemon, until it is told to stop.
+
+Exit codes (O-05): 0 told to stop, 2 usage or configuration, 3 the server refuses the password,
+4 the server lacks what the adapter needs, 75 another daemon serves the socket, 130 a second signal.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,28 @@ import argparse
 import asyncio
 import logging
 import os
-import signal
 import sys
 
 import uvloop
 
-from adapter import config
 from adapter.daemon.activation import ACP, ADMIN, passed
 from adapter.daemon.admin.service import Admin
-from adapter.daemon.daemon import Daemon, Terms
+from adapter.daemon.check import check
+from adapter.daemon.daemon import Daemon
+from adapter.daemon.lifecycle import Lifecycle, Signals
 from adapter.daemon.listening import Listener, listen
 from adapter.daemon.metrics import Metrics
-from adapter.daemon.process import no_core_dumps, room_for_clients
+from adapter.daemon.notify import Manager
+from adapter.daemon.process import no_core_dumps
 from adapter.daemon.refusal import Refusal
+from adapter.daemon.reload import Configuration
+from adapter.daemon.watchdog import interval
 from adapter.engine.engine import Engine
-from adapter.settings.agreement import differing
 from adapter.settings.arguments import add_settings, options
 from adapter.settings.table import SETTINGS
-from adapter.start import START_ERRORS, read_start
+from adapter.start import START_ERRORS
 from adapter.upstream.gasp import last_gasp
-from contract.attach import OK, USAGE
+from contract.attach import INTERRUPTED, OK, USAGE
 
 ABOUT = "serve every client of this user through one socket"
 
@@ -39,52 +45,61 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Serve; an exit code of `contract.attach`. A start that cannot work ends with a sentence."""
     try:
-        start = read_start(options(given), os.environ)
+        configuration = Configuration(options(given), os.environ)
     except START_ERRORS as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return USAGE
     logging.basicConfig(
-        level=(start.log_level or "info").upper(),
+        level=configuration.log_level,
         stream=sys.stderr,
         format="opencode-acp: %(levelname)s %(name)s: %(message)s",
     )
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    settings = config.settings(start)
+    manager = Manager.of(os.environ)
+    listeners: list[Listener] = []
     try:
         sockets = passed(os.environ)
-        listener = sockets.get(ACP) or listen(start.socket)
-        admin = sockets.get(ADMIN) or listen(start.admin_socket)
+        listener = sockets.get(ACP) or listen(configuration.start.socket)
+        listeners.append(listener)
+        admin = sockets.get(ADMIN) or listen(configuration.start.admin_socket)
+        listeners.append(admin)
+        no_core_dumps()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(configuration, listener, admin, manager))
     except Refusal as refusal:
         sys.stderr.write(f"opencode-acp: {refusal}\n")
         return refusal.code
-    no_core_dumps()
-    room = room_for_clients(settings.limits.connections)
-    uids = start.allowed_uids
-    terms = Terms(
-        room=room,
-        allowed_uids=uids if uids is not None else frozenset({os.getuid()}),
-        differs=lambda hello: differing(start, hello.settings, hello.cwd),
-    )
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve(settings, listener, admin, terms))
+    finally:
+        for listener in listeners:
+            listener.close()
+        manager.close()
+    return OK
 
 
 async def serve(
-    settings: config.Settings, listener: Listener, admin: Listener, terms: Terms
-) -> int:
-    """One engine and one daemon on it, until a signal ends it."""
+    configuration: Configuration, listener: Listener, admin: Listener, manager: Manager
+) -> None:
+    """One engine and one daemon on it, until a signal ends it. Raises Refusal before it is ready.
+
+    A signal that comes earlier is heard once the daemon is ready.
+    """
+
+    def abandon() -> None:
+        listener.close()
+        admin.close()
+        os._exit(INTERRUPTED)
+
+    signals = Signals(abandon)
+    signals.listen()
     metrics = Metrics()
-    async with Engine(settings, observer=metrics) as engine:
+    async with Engine(configuration.settings, observer=metrics) as engine:
+        await check(engine)
         async with (
-            Daemon(engine, listener, terms) as daemon,
+            Daemon(engine, listener, configuration.terms()) as daemon,
             Admin(daemon, metrics, admin),
         ):
-            stop = asyncio.Event()
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, stop.set)
             logger.info("listening at %s", listener.path)
-            await stop.wait()
-            await daemon.drain(20.0)
+            seconds = interval(os.environ, os.getpid())
+            await Lifecycle(daemon, configuration, manager, signals, seconds).run()
+        settings = engine.settings
         await last_gasp(settings.server, settings.credential, removals=engine.mcp.unheld())
-    return OK

@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine
 
 from adapter.acp import elicitation, toolcalls
 from adapter.acp.origins import meta_of
-from adapter.config import Settings
 from adapter.core import values as v
 from adapter.engine.client import Attachment
+from adapter.engine.services import Services
 from adapter.engine.tasks import Tasks
 from contract.shapes import Form
 
@@ -24,12 +24,12 @@ class Asking:
 
     def __init__(
         self,
-        settings: Settings,
+        services: Services,
         session_id: str,
         directory: str,
         step: Callable[[v.Input], None],
     ) -> None:
-        self._settings = settings
+        self._services = services
         self._session_id = session_id
         self._directory = directory
         self._step = step
@@ -92,7 +92,7 @@ class Asking:
 
     def _params(self, asked: v.AskClient) -> Json:
         options = [{"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"}]
-        if self._settings.allow_always:
+        if self._services.settings.allow_always:
             options.append(
                 {"optionId": "allow_always", "name": "Always allow", "kind": "allow_always"}
             )
@@ -100,7 +100,7 @@ class Asking:
         return {
             "sessionId": self._session_id,
             "toolCall": toolcalls.permission(
-                asked.ask, asked.tool, self._directory, asked.child, self._settings.limits
+                asked.ask, asked.tool, self._directory, asked.child, self._services.settings.limits
             ),
             "options": options,
             **meta_of(asked.origin),
@@ -114,7 +114,7 @@ class Asking:
         match outcome.get("optionId"):
             case "allow_once":
                 return "once"
-            case "allow_always" if self._settings.allow_always:
+            case "allow_always" if self._services.settings.allow_always:
                 return "always"
             case _:
                 return "reject"

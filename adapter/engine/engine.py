@@ -104,9 +104,10 @@ class Engine:
         self._version = ""
         self._contract: asyncio.Task[None] | None = None
         self._tasks = Tasks()
+        self._reading: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Engine:
-        self._tasks.start(self._read(), "feed")
+        self._reading = self._tasks.start(self._read(), "feed")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -160,6 +161,22 @@ class Engine:
     def server_seen(self) -> tuple[str, int]:
         """Version and process id of the server that answered last; ("", 0) before."""
         return self._version, self._pid
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether somebody looks after the feed, be it up or down."""
+        return self._reading is not None and not self._reading.done()
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Go by other settings of the same server from now on.
+
+        What was measured out when it began keeps its limits: a client its own, an open session
+        its own. The times of the server's connections and of the feed stay as well.
+        """
+        self.settings = self._services.settings = settings
+        self.mcp.settings = settings.mcp
+        self.places.limits = settings.limits
+        self.server.authenticate(settings.credential)
 
     @property
     def is_refused(self) -> bool:

@@ -52,7 +52,7 @@ class Hub:
         self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
         self._tasks = Tasks()
         self._flights = Flights(services, self.session_id, directory, self.core, self.step)
-        self._asking = Asking(services.settings, self.session_id, directory, self.step)
+        self._asking = Asking(services, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, directory, self.step)
         self._window = Window(services, self.session_id, directory, self.core, self.step)
         self.past = Past(services, self.core, self.notify)

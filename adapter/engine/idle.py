@@ -34,7 +34,7 @@ class Places:
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float], counters: Counters) -> None:
-        self._limits = limits
+        self.limits = limits
         self._clock = clock
         self._counters = counters
         self._places: OrderedDict[int, Place] = OrderedDict()
@@ -91,7 +91,7 @@ class Places:
     def _sweep(self) -> None:
         """Put aside whatever was idle for long enough."""
         self._timer = None
-        latest = self._clock() - self._limits.idle_seconds
+        latest = self._clock() - self.limits.idle_seconds
         for place in list(self._places.values()):
             if place.used_at > latest:
                 break
@@ -116,7 +116,7 @@ class Places:
 
     def _arm(self) -> None:
         """Look again when the first can be due; one that is busy then is looked at later."""
-        idle = self._limits.idle_seconds
+        idle = self.limits.idle_seconds
         first = next(iter(self._places.values()))
         due = first.used_at + idle - self._clock()
         loop = asyncio.get_running_loop()

@@ -98,7 +98,7 @@ class Registrations:
     ) -> None:
         """`lost(session, owner, what)`: what was there did not come back."""
         self._servers = servers
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._sleep = sleep
         self._lost = lost
@@ -110,7 +110,7 @@ class Registrations:
 
     def wanted(self, raw: Sequence[object]) -> tuple[McpServer, ...]:
         """What is to be registered of a client's `mcpServers`. AcpError for what is refused."""
-        return wanted(self._settings.policy, raw)
+        return wanted(self.settings.policy, raw)
 
     async def register(
         self, session_id: str, directory: str, owner: int, servers: Sequence[McpServer]
@@ -125,7 +125,7 @@ class Registrations:
             if not servers:
                 return []
             session = self._sessions[session_id] = _Session(directory)
-        end = self._clock() + self._settings.seconds
+        end = self._clock() + self.settings.seconds
         names = {registered_name(session_id, server.name): server for server in servers}
         session.users += 1
         try:
@@ -135,7 +135,7 @@ class Registrations:
             self._sweep(session_id)
             if not names:
                 return []
-            async with _held(session.lock, self._settings.seconds) as held:
+            async with _held(session.lock, self.settings.seconds) as held:
                 if not held:
                     reason = "what the session brought before is still being changed"
                     return [NotAdded(one.name, reason) for one in servers]
@@ -156,7 +156,7 @@ class Registrations:
         """Wait until each removal of the session was tried, for `settings.patience` at most."""
         session = self._sessions.get(session_id)
         if session is not None and session.removal is not None:
-            await asyncio.wait({session.removal}, timeout=self._settings.patience)
+            await asyncio.wait({session.removal}, timeout=self.settings.patience)
 
     def unheld(self) -> list[tuple[str, str]]:
         """(directory, name) of what is to be removed and is not known to be."""
@@ -185,7 +185,7 @@ class Registrations:
 
     async def _recheck(self, session_id: str, session: _Session) -> None:
         while session.stale:
-            await self._sleep(self._settings.settle)
+            await self._sleep(self.settings.settle)
             session.stale = False
             async with self._changing(session_id, session):
                 there = await self._read(session)
@@ -195,7 +195,7 @@ class Registrations:
                     if one.holders and there is not None and name not in there
                 }
                 holders = {name: frozenset(one.holders) for name, one in held.items()}
-                end = self._clock() + self._settings.seconds
+                end = self._clock() + self.settings.seconds
                 failures = await self._put_all(session, held, end)
             for owner in frozenset().union(*holders.values()):
                 lost = [failure for failure, name in failures if owner in holders[name]]
@@ -209,7 +209,7 @@ class Registrations:
         fresh: dict[str, _Entry] = {}
         for name, server in names.items():
             # So that the server itself says why one failed, before the time is over.
-            settings = config(server, self._settings.seconds * START_SHARE)
+            settings = config(server, self.settings.seconds * START_SHARE)
             entry = session.entries.get(name)
             if entry is None or entry.config != settings or not _stands(known, name):
                 holders = entry.holders if entry is not None else set()
@@ -240,13 +240,13 @@ class Registrations:
             entry.holders.clear()
         if len(failures) < len(fresh):
             # The tools are offered about 100 ms after the server says that they are there.
-            await self._sleep(self._settings.settle)
+            await self._sleep(self.settings.settle)
         return failures
 
     async def _put(self, directory: str, name: str, entry: _Entry, end: float) -> str | None:
         """The reason of a failure. It may be at work all the same, so it is removed then."""
         left = end - self._clock()
-        late = f"it was not there within the {self._settings.seconds:g} s that all have"
+        late = f"it was not there within the {self.settings.seconds:g} s that all have"
         if left <= 0:
             return late
         try:
@@ -266,14 +266,14 @@ class Registrations:
         while states is not None and self._clock() < end:
             if all(states[name].status != PENDING for name in names & states.keys()):
                 break
-            await self._sleep(self._settings.settle)
+            await self._sleep(self.settings.settle)
             states = await self._read(session)
         return states
 
     async def _read(self, session: _Session) -> dict[str, McpStatus] | None:
         """The state of each server of the directory; None if the server does not say it."""
         try:
-            return await self._servers.statuses(session.directory, self._settings.patience)
+            return await self._servers.statuses(session.directory, self.settings.patience)
         except UpstreamError as error:
             logger.info("the MCP servers of %s cannot be read: %s", session.directory, _why(error))
             return None
@@ -300,7 +300,7 @@ class Registrations:
                 name = rest[0]
                 tried.add(name)
                 try:
-                    await self._servers.remove(session.directory, name, self._settings.removal)
+                    await self._servers.remove(session.directory, name, self.settings.removal)
                 except UpstreamError as error:
                     self._not_removed(session, name, error)
                 else:

@@ -14,9 +14,12 @@ from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Services:
-    """One engine's server, settings and shared tables."""
+    """One engine's server, settings and shared tables.
+
+    Only `settings` is ever replaced, by the engine: whoever may be told other ones looks here.
+    """
 
     server: Server
     settings: Settings

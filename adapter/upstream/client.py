@@ -92,6 +92,10 @@ class Server:
     def credential(self) -> Credential | None:
         return self._http.credential
 
+    def authenticate(self, credential: Credential | None) -> None:
+        """Every request from now on, and the next connection of the feed, goes by this."""
+        self._http.authenticate(credential)
+
     # The server
 
     async def info(self, *, deadline: float | None = None) -> Info:

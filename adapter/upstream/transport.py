@@ -143,14 +143,17 @@ class Transport:
         self._turns = self._pool(trusted)
         self._others = self._pool(trusted)
 
+    def authenticate(self, credential: Credential | None) -> None:
+        """Every request from now on proves itself by this; those under way have the old one."""
+        self.credential = credential
+        for pool in (self._turns, self._others):
+            pool.auth = _auth(credential)
+
     def _pool(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
         settings = self.settings
-        auth = None
-        if self.credential is not None:
-            auth = httpx.BasicAuth(USER, self.credential.password)
         return httpx.AsyncClient(
             base_url=self.base_url,
-            auth=auth,
+            auth=_auth(self.credential),
             verify=trusted,
             trust_env=False,
             follow_redirects=False,
@@ -294,6 +297,11 @@ class Transport:
                 return Answer(response.status_code, media.lower(), b"".join(chunks))
         except (httpx.RequestError, httpx.StreamError) as error:
             raise translated(error) from error
+
+
+def _auth(credential: Credential | None) -> httpx.Auth:
+    # The base class adds nothing to a request.
+    return httpx.Auth() if credential is None else httpx.BasicAuth(USER, credential.password)
 
 
 def _trust(base_url: str) -> ssl.SSLContext:

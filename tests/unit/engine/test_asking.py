@@ -8,14 +8,15 @@ import pytest
 
 from adapter.acp import elicitation
 from adapter.acp.capabilities import Capabilities
-from adapter.config import Settings
 from adapter.core import values as v
 from adapter.engine.asking import Asking
 from adapter.engine.client import Attachment
+from adapter.upstream.client import Server
 from contract.shapes import Form
 from tests.unit.engine.rig import Told
 from tests.unit.engine.test_hub import Listener
 
+URL = "http://127.0.0.1:1"
 FORM = Form.model_validate(
     {"id": "frm_1", "sessionID": "ses_a", "fields": [{"key": "name", "type": "string"}]}
 )
@@ -35,7 +36,7 @@ async def test_a_step_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> 
     def step(given: v.Input) -> None:
         raise RuntimeError("an output could not be performed")
 
-    asking = Asking(Settings(), "ses_a", "/p", step)
+    asking = Asking(Told().services(Server(URL)), "ses_a", "/p", step)
     asking.show_form(v.ShowForm(1, FORM, None), attachment())
     await done(asking)
     (record,) = caplog.records
@@ -51,7 +52,7 @@ async def test_an_answer_that_cannot_be_read_is_none_and_is_not_logged(
 
     monkeypatch.setattr(elicitation, "answer", fails)
     told = Told()
-    asking = Asking(Settings(), "ses_a", "/p", told.step)
+    asking = Asking(told.services(Server(URL)), "ses_a", "/p", told.step)
     asking.show_form(v.ShowForm(1, FORM, None), attachment())
     await done(asking)
     assert told.steps == [v.FormAnswered("frm_1", fate="declined")]
