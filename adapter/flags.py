@@ -12,6 +12,7 @@ COMMANDS: Final = (
     ("serve", "serve every client of this user through one socket"),
     ("status", "show what the daemon is at, and who its clients are"),
     ("sessions", "show the sessions that are open, and which clients have them open"),
+    ("doctor", "look at all that an agent needs, say what is wrong and what to do about it"),
     ("config", "check or show the settings"),
     ("completion", "print a completion for bash, zsh or fish"),
 )

@@ -18,6 +18,7 @@ COMMANDS: Final[tuple[str, ...]] = (
     "serve",
     "status",
     "sessions",
+    "doctor",
     "config",
     "completion",
 )

@@ -110,6 +110,8 @@ def test_no_file_is_opened_but_those_of_the_operator_the_null_device_and_the_loc
         "adapter.daemon.listening": 4,
         # The null device is the descriptor in reserve.
         "adapter.daemon.accepting": 1,
+        # Of /proc: a limit of the kernel, the processes, and what they have open.
+        "adapter.doctor.machine": 3,
     }
 
 

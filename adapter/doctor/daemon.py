@@ -1,0 +1,165 @@
+"""The daemon as a relay would meet it, and what it says itself of its server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+
+from adapter import relay
+from adapter.commands.inquiry import STATE, NoDaemon, get
+from adapter.daemon.admin.shapes import Check, Readiness, State
+from adapter.daemon.hello import credentials
+from adapter.doctor import server
+from adapter.doctor.findings import Finding, failed, good, skipped, warning
+from adapter.options import Options
+from contract.attach import AUTH, CONTRACT, TEMPORARY
+from contract.version import VERSION
+
+DAEMON: Final = "daemon"
+READINESS: Final = "/readyz"
+WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
+START: Final = "Start it by `opencode-acp serve`, or let agents work without it (--daemon auto)."
+LOG: Final = "Look at the daemon's log."
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """`serves`: a client of this user gets in by these settings.
+
+    State and readiness are what it says at its admin socket, None where nobody answers there.
+    """
+
+    finding: Finding
+    serves: bool = False
+    state: State | None = None
+    readiness: Readiness | None = None
+
+
+def wishes(options: Options, environ: Mapping[str, str]) -> relay.Wishes | None:
+    """What an agent with these settings would ask of a daemon; None if it uses none."""
+    argv = [f"--{name.replace('_', '-')}={value}" for name, value in options.given.items()]
+    variables = {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}
+    return relay.read(argv, variables)
+
+
+def look(wanted: relay.Wishes | None, admin: str) -> Met:
+    """Comes as a client and leaves again; `admin` is the path of the admin socket."""
+    if wanted is None:
+        return Met(skipped(DAEMON, "Agents with these settings use no daemon."))
+    path = wanted.socket
+    try:
+        sock = relay.connect(wanted)
+        if sock is None:
+            return Met(_nobody(path))
+        with socket.socket(fileno=sock.detach()) as connected:
+            relay.introduce(connected, wanted)
+            uid = credentials(connected).uid
+    except relay.Refused as refusal:
+        return Met(failed(DAEMON, refusal.code, str(refusal), _remedy(refusal.code)))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return Met(failed(DAEMON, TEMPORARY, f"The daemon at {path} left: {reason}.", LOG))
+    return asked(path, uid, admin)
+
+
+def _nobody(path: str) -> Finding:
+    if os.path.lexists(path):
+        return warning(
+            DAEMON,
+            f"The socket {path} is left of a daemon that is gone; agents work without one.",
+            "Start `opencode-acp serve`, which takes its place, or remove the socket.",
+        )
+    return good(DAEMON, f"No daemon listens at {path}: each agent works in a process of its own.")
+
+
+def _remedy(code: int) -> str:
+    if code == TEMPORARY:
+        return START
+    if code == AUTH:
+        return "Run a daemon of your own (--socket), or have its operator add you to allowed_uids."
+    return "Leave out the settings that differ, or change those of the daemon."
+
+
+def asked(path: str, uid: int, admin: str) -> Met:
+    """What the daemon that has let us in says of itself; `uid` is the user who has its socket."""
+    try:
+        state = State.model_validate_json(get(admin, STATE))
+        readiness = Readiness.model_validate_json(get(admin, READINESS))
+    except (NoDaemon, ValidationError) as error:
+        told = str(error) if isinstance(error, NoDaemon) else "It is of another version."
+        unasked = warning(
+            DAEMON,
+            f"The daemon at {path} serves this user, but cannot be asked for its state: {told}",
+            "Name its admin socket by --admin-socket.",
+        )
+        return Met(_safe(path, uid) or unasked, serves=True)
+    finding = good(DAEMON, f"The daemon {state.version}, process {state.pid}, serves this user.")
+    if state.version != VERSION:
+        finding = warning(
+            DAEMON,
+            f"The daemon is {state.version}, and this is {VERSION}.",
+            "Start it again after an upgrade.",
+        )
+    return Met(_safe(path, uid) or finding, True, state, readiness)
+
+
+def _safe(path: str, uid: int) -> Finding | None:
+    """A warning if somebody else could read what clients say, or take the daemon's place."""
+    if uid not in (0, os.getuid()):
+        # With systemd's activation that is whoever opened the socket (unix(7), SO_PEERCRED).
+        return warning(
+            DAEMON,
+            f"The daemon at {path} is of user {uid}, who sees all that agents say.",
+            "Make sure that it is the one you mean.",
+        )
+    directory = os.path.dirname(os.path.abspath(path))
+    try:
+        seen = os.stat(directory)
+    except OSError:
+        return None
+    open_to_others = seen.st_mode & WRITABLE and not seen.st_mode & stat.S_ISVTX
+    if open_to_others or seen.st_uid not in (0, os.getuid(), uid):
+        return warning(
+            DAEMON,
+            f"Others may write in {directory}, and so put a socket of theirs in the daemon's "
+            "place.",
+            f"chmod go-w {directory}",
+        )
+    return None
+
+
+def of_server(state: State, readiness: Readiness) -> tuple[Finding, ...]:
+    """What the daemon says of its server, whose password it alone may know."""
+    checks = readiness.checks
+    url, seen = state.server.url, state.server
+    version = server.judge_version(seen.version, seen.pid)
+    if not seen.version:
+        version = skipped(server.VERSION, "The daemon has not seen it yet.")
+    taken = "The server takes the daemon's password."
+    return (
+        _said(server.TCP, checks.get("server"), TEMPORARY, f"The daemon reaches {url}."),
+        _said(server.AUTHENTICATION, checks.get("auth"), AUTH, taken),
+        version,
+        _said(server.ROUTES, checks.get("contract"), CONTRACT, "All that are needed are there."),
+        _said(server.FEED, checks.get("feed"), TEMPORARY, "The daemon's feed is connected."),
+    )
+
+
+def _said(name: str, check: Check | None, code: int, sentence: str) -> Finding:
+    if check is None or check.ok is None:
+        return skipped(name, check.why if check is not None else "The daemon does not say.")
+    if check.ok:
+        return good(name, sentence)
+    fixes = {
+        server.TCP: server.START,
+        server.AUTHENTICATION: "Give the daemon the password that the server was started with, "
+        "and reload it.",
+        server.ROUTES: server.UPGRADE,
+    }
+    return failed(name, code, check.why, fixes.get(name, LOG))
