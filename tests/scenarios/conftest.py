@@ -18,12 +18,17 @@ HERE = Path(__file__).parent
 # adapter's own, or is held to the real server route by route in test_session_routes.py.
 STUB_FIRST = frozenset(
     {
+        "test_ambient.py",
+        "test_compaction.py",
         "test_delete.py",
         "test_generations.py",
         "test_limits.py",
         "test_list.py",
+        "test_mcp.py",
         "test_mcp_secrets.py",
         "test_open_forms.py",
+        "test_pushes.py",
+        "test_resumed.py",
         "test_resumed_calls.py",
     }
 )
@@ -62,8 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     An agent in its own process takes most of a second to start, a relay next to nothing, and a
     directory that the real server has not seen a second to boot. So every case is run on the stub
     through a daemon, and by an agent in its own process, or on the real server, only the first
-    case of a scenario, and not of every file. `tests/scenarios/test_session_routes.py` and its like hold the stub to the
-    real server.
+    case of a scenario, and not of every file. `tests/scenarios/test_session_routes.py` and its
+    like hold the stub to the real server.
     """
     if by_daemon():
         left_out = [item for item in items if item.get_closest_marker("in_process")]
