@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def until(what: str, probe: Callable[[], Awaitable[T | None]], seconds: float = 10.0) -> T:
+async def until(what: str, probe: Callable[[], Awaitable[T | None]], seconds: float = 30.0) -> T:
     """The first result of `probe` that is neither None nor False.
 
     Raises TimeoutError, naming `what`, after `seconds`.

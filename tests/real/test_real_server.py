@@ -104,7 +104,11 @@ async def test_a_killed_server_comes_back_and_leaves_nothing_behind(tmp_path: Pa
         assert orphan in processes_of_home(server.home)
         async with server.client() as client:
             assert (await client.get(f"/api/session/{session}")).status_code == 200
-    assert processes_of_home(server.home) == []
+
+    async def gone() -> bool:
+        return processes_of_home(server.home) == []
+
+    await until("what was killed is gone", gone)
 
 
 async def test_the_proxy_is_transparent_to_it(tmp_path: Path) -> None:
