@@ -29,8 +29,8 @@ async def check(engine: Engine, seconds: float = SECONDS) -> None:
     """
     try:
         async with asyncio.timeout(seconds):
-            await engine.server.info()
             await engine.check_contract()
+            await engine.server.info()
     except AcpError as error:
         raise Refusal(CONTRACT, str(error)) from error
     except Unauthorised as error:

@@ -93,15 +93,17 @@ class Lifecycle:
             await self._tasks.aclose()
 
     async def _stop(self) -> None:
-        self._manager.stopping(self._status())
+        self._manager.stopping()
         start = self._configuration.start
         await self._daemon.drain(start.drain_seconds)
         await self._daemon.close(interrupt=start.drain == "interrupt")
 
     def _reload(self) -> None:
         self._manager.reloading()
-        self._configuration.reload(self._daemon)
-        self._manager.ready(self._status())
+        try:
+            self._configuration.reload(self._daemon)
+        finally:
+            self._manager.ready(self._status())
 
     async def _tell(self) -> None:
         while True:

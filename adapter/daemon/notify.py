@@ -62,8 +62,8 @@ class Manager:
         """`ready` follows."""
         self._send("RELOADING=1", f"MONOTONIC_USEC={self._now()}", patience=PATIENCE)
 
-    def stopping(self, status: str) -> None:
-        self._send("STOPPING=1", _status(status), patience=PATIENCE)
+    def stopping(self) -> None:
+        self._send("STOPPING=1", patience=PATIENCE)
 
     def alive(self) -> None:
         """Feeds the watchdog."""

@@ -48,9 +48,11 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(root: Path, url: str, *flags: str) -> AsyncIterator[Served]:
+async def serving(
+    root: Path, url: str, *flags: str, environ: Mapping[str, str] | None = None
+) -> AsyncIterator[Served]:
     """A daemon that listens below `root`; it is killed at the end if it still runs."""
-    served = await start(root, url, *flags)
+    served = await start(root, url, *flags, environ=environ)
     try:
         await until("the daemon listens", lambda: _listens(served))
         yield served
