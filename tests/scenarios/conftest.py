@@ -58,7 +58,7 @@ DAEMON_FIRST = frozenset(
 )
 # Of the real server through a daemon `make test` runs these.
 REAL_BY_DAEMON = frozenset({"test_turns.py", "test_faults.py", "test_shared.py"})
-LONG_BY_DAEMON = frozenset({"test_every_cut.py"})
+LONG_BY_DAEMON = frozenset({"test_every_cut.py", "test_relay.py"})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -71,9 +71,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     like hold the stub to the real server.
     """
     if by_daemon():
-        left_out = [item for item in items if item.get_closest_marker("in_process")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        in_process = [item for item in items if item.get_closest_marker("in_process")]
+        config.hook.pytest_deselected(items=in_process)
+        items[:] = [item for item in items if item not in in_process]
     seen: set[tuple[Path, str, bool]] = set()
     for item in items:
         if HERE not in item.path.parents or not isinstance(item, pytest.Function):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -35,7 +36,7 @@ def by_daemon() -> bool:
 
 
 @dataclass(eq=False)
-class TestDaemon:
+class LentDaemon:
     """One daemon process; its agents see its standard error as theirs."""
 
     path: str
@@ -43,6 +44,8 @@ class TestDaemon:
     agents: list[AcpClient] = field(default_factory=list)
     users: int = 0
     stderr: bytes = b""
+    ending: int = 0
+    """Its exit code, in the end."""
 
     async def read(self) -> None:
         assert self.process.stderr is not None
@@ -55,14 +58,20 @@ class TestDaemon:
         assert self.process.returncode is None, self.stderr.decode()
         return await asyncio.to_thread(os.path.exists, self.path)
 
+    def kill(self) -> None:
+        """As kill -9."""
+        self.process.kill()
+        self.ending = -signal.SIGKILL
+
     async def end(self) -> None:
-        """It ends by SIGTERM, without a fault of its own."""
-        with suppress(ProcessLookupError):
-            self.process.terminate()
+        """It ends by SIGTERM, unless it was killed, and without a fault of its own."""
+        if not self.ending:
+            with suppress(ProcessLookupError):
+                self.process.terminate()
         async with asyncio.timeout(30):
             code = await self.process.wait()
         shutil.rmtree(Path(self.path).parent)
-        assert code == 0, self.stderr.decode()
+        assert code == self.ending, self.stderr.decode()
         assert b"Traceback" not in self.stderr, self.stderr.decode()
 
 
@@ -75,12 +84,12 @@ class Daemons:
     shared: ClassVar[Daemons | None] = None
 
     def __init__(self) -> None:
-        self._daemons: dict[Key, TestDaemon] = {}
+        self._daemons: dict[Key, LentDaemon] = {}
         self._readers: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
 
     @asynccontextmanager
-    async def lent(self, argv: Sequence[str], env: Mapping[str, str]) -> AsyncIterator[TestDaemon]:
+    async def lent(self, argv: Sequence[str], env: Mapping[str, str]) -> AsyncIterator[LentDaemon]:
         """The daemon for an agent that would be started so."""
         key = (tuple(argv), tuple(sorted(env.items())))
         async with self._starting:
@@ -103,7 +112,7 @@ class Daemons:
         if self._readers:
             await asyncio.wait(self._readers)
 
-    async def _start(self, argv: Sequence[str], env: Mapping[str, str]) -> TestDaemon:
+    async def _start(self, argv: Sequence[str], env: Mapping[str, str]) -> LentDaemon:
         # A socket's path has 107 bytes at most, which a test's own directory may exceed.
         path = str(Path(tempfile.mkdtemp(prefix="acp-")) / "s.sock")
         level = [] if "--log-level" in argv else ["--log-level", "warning"]
@@ -119,7 +128,7 @@ class Daemons:
             stdin=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
-        daemon = TestDaemon(path, process)
+        daemon = LentDaemon(path, process)
         reader = asyncio.create_task(daemon.read())
         self._readers.add(reader)
         reader.add_done_callback(self._readers.discard)
@@ -142,7 +151,7 @@ def relay_argv(argv: Sequence[str], path: str) -> list[str]:
 @asynccontextmanager
 async def launched(
     argv: Sequence[str], env: Mapping[str, str]
-) -> AsyncIterator[tuple[Sequence[str], TestDaemon | None]]:
+) -> AsyncIterator[tuple[Sequence[str], LentDaemon | None]]:
     """How an agent is started on this run's transport: its command, and its daemon if any."""
     if Daemons.shared is None or argv[0] not in (COMMAND, sys.executable):
         yield argv, None
