@@ -1,0 +1,216 @@
+"""SIGHUP: settings and password are read again, and what cannot be used changes nothing; O-06."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import signal
+from pathlib import Path
+
+import pytest
+
+from adapter.daemon.reload import Configuration
+from adapter.options import Options
+from stubs.waiting import until
+from tests.unit.daemon.house import Caller, House, Json, hello, house
+from tests.unit.daemon.test_lifecycle import site
+
+ASK = {"shell": "ask"}
+SHELL = '@@tool shell {"command":"echo hi"} || text 2@@'
+OLD, NEW = "a-password-of-the-tests", "another-password-of-the-tests"
+
+
+class Papers:
+    """The operator's file, and the daemon that goes by it."""
+
+    def __init__(self, home: House) -> None:
+        self.home = home
+        self.file = home.root / "config.toml"
+        self.write()
+        named = {"config": str(self.file), "server": home.stub.url}
+        self.configuration = Configuration(Options(named), {})
+        home.engine.reconfigure(self.configuration.settings)
+        home.daemon.terms = self.configuration.terms()
+
+    def write(self, text: str = "", **values: object) -> None:
+        lines = [f"{name} = {value!r}" for name, value in values.items()]
+        self.file.write_text("\n".join([*lines, text]), encoding="utf-8")
+
+    def reload(self) -> bool:
+        return self.configuration.reload(self.home.daemon)
+
+
+async def offered(caller: Caller, session: str, number: int) -> set[str]:
+    """What the ask of that number lets the client choose from; it is answered."""
+    ident = await caller.prompt(session, SHELL)
+
+    async def come() -> Json | None:
+        asks = [line for line in caller.lines if line.get("method") == "session/request_permission"]
+        return asks[number] if len(asks) > number else None
+
+    ask = await until("an ask", come)
+    outcome = {"outcome": "selected", "optionId": "allow_once"}
+    await caller.say({"jsonrpc": "2.0", "id": ask["id"], "result": {"outcome": outcome}})
+    assert await caller.stop_reason(ident) == "end_turn"
+    return {option["optionId"] for option in ask["params"]["options"]}
+
+
+async def test_a_session_that_is_open_goes_by_the_new_settings(tmp_path: Path) -> None:
+    async with house(tmp_path, permission=ASK) as home:
+        papers = Papers(home)
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        assert "allow_always" not in await offered(caller, session, 0)
+        papers.write(allow_always="yes")
+        assert papers.reload()
+        assert "allow_always" in await offered(caller, session, 1)
+
+
+async def test_a_turn_that_starts_later_has_the_new_time(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        papers.write(prompt_seconds=0.2)
+        assert papers.reload()
+        await caller.answer(await caller.prompt(session, "@@text 5000 5@@"))
+        assert len(home.asked("POST", "/interrupt")) == 1
+
+
+async def test_a_client_that_leaves_is_treated_by_the_new_settings(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        await caller.prompt(session, "@@text 20 5@@")
+        await caller.until_text(session, "w0 ")
+        papers.write(on_client_exit="detach")
+        assert papers.reload()
+        await caller.hang_up()
+        await home.until_finished(session)
+        assert home.asked("POST", "/interrupt") == []
+
+
+async def test_mcp_servers_are_taken_by_the_new_policy(tmp_path: Path) -> None:
+    server = {"name": "x", "type": "http", "url": "http://127.0.0.1:1/mcp", "headers": []}
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        caller = await home.client()
+        papers.write(mcp="reject")
+        assert papers.reload()
+        ident = await caller.send("session/new", cwd=str(tmp_path), mcpServers=[server])
+        assert "error" in await caller.answer(ident)
+
+
+async def test_clients_that_come_are_held_to_the_new_settings(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        always = hello(set_allow_always="yes")
+        assert (await (await home.caller()).greet(always)).startswith(b"2 ")
+        papers.write("[limits]\nconnections = 1", allow_always="yes")
+        assert papers.reload()
+        await home.client(always)
+        assert (await (await home.caller()).greet(always)).startswith(b"75 The daemon serves 1 ")
+        papers.write(allowed_uids=[1])
+        assert papers.reload()
+        assert (await (await home.caller()).greet_or_hear()).startswith(b"3 ")
+
+
+async def test_the_level_of_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # At its end the level is again what it was.
+    caplog.set_level(logging.INFO)
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        papers.write(log_level="debug")
+        assert papers.reload()
+        assert logging.getLogger().level == logging.DEBUG
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["drain = 'sometimes'", "no toml", "nothing = 1", "[limits]\nsessions = -1", "socket = '/x'"],
+)
+async def test_a_file_that_cannot_be_used_is_refused(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        before = home.engine.settings, papers.configuration.start, home.daemon.terms
+        papers.write(text)
+        assert not papers.reload()
+        assert (home.engine.settings, papers.configuration.start, home.daemon.terms) == before
+        errors = [one for one in caplog.records if one.levelno == logging.ERROR]
+        assert len(errors) == 1
+        assert str(papers.file) in errors[0].getMessage()
+
+
+async def test_what_needs_a_restart_is_told_and_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(tmp_path) as home:
+        password = tmp_path / "password"
+        password.write_text(OLD)
+        password.chmod(0o600)
+        other = tmp_path / "other"
+        other.write_text(NEW)
+        other.chmod(0o600)
+        file = tmp_path / "config.toml"
+        url = home.stub.url
+        file.write_text(f"server = {url!r}\npassword_file = {str(password)!r}\n")
+        configuration = Configuration(Options({"config": str(file)}), {})
+        old = configuration.start
+        file.write_text(
+            f"server = 'http://127.0.0.1:2'\npassword_file = {str(other)!r}\n"
+            "admin_socket = '/elsewhere'\nlog_format = 'json'\nqueue_patience = 7\n"
+        )
+        assert configuration.reload(home.daemon)
+        new = configuration.start
+        assert (new.server, new.admin_socket, new.log_format) == (
+            old.server,
+            old.admin_socket,
+            old.log_format,
+        )
+        assert new.queue_patience == 7.0
+        for name in ("server", "admin_socket", "log_format"):
+            assert f"{name} is changed by a restart only" in caplog.text
+        # The password may be the other server's.
+        assert new.credential == old.credential == home.engine.server.credential
+        assert NEW not in caplog.text
+
+
+async def test_a_password_that_was_changed_on_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(OLD)
+    file.chmod(0o600)
+    flags = ("--password-file", str(file))
+    async with site(tmp_path, *flags, password=OLD) as there:
+        await there.manager.until_status("feed up")
+        session = await there.caller.new(tmp_path)
+        host = there.stub.host
+        host.settings = dataclasses.replace(host.settings, password=NEW)
+        there.stub.cut_feed()
+        await there.manager.until_status("feed refused", "1 client,", "1 session,")
+
+        # A file that others may read is refused; the daemon goes on as it was.
+        file.chmod(0o644)
+        there.send(signal.SIGHUP)
+        await there.manager.until("READY=1", 2)
+        assert there.served.log.count("not reloaded") == 1
+
+        file.write_text(NEW)
+        file.chmod(0o600)
+        there.send(signal.SIGHUP)
+        await there.manager.until("READY=1", 3)
+        words = [line.partition("=")[0] for line in there.manager.heard()]
+        assert [word for word in words if word not in ("STATUS", "WATCHDOG")] == [
+            *("READY",),
+            *("RELOADING", "MONOTONIC_USEC", "READY"),
+            *("RELOADING", "MONOTONIC_USEC", "READY"),
+        ]
+        await there.manager.until_status("feed up", "1 client,", "1 session,")
+        ident = await there.caller.prompt(session, "@@text 2@@")
+        assert await there.caller.stop_reason(ident) == "end_turn"
+        assert OLD not in there.served.log
+        assert NEW not in there.served.log
+        there.send(signal.SIGTERM)
+        await there.manager.until("STOPPING=1")
