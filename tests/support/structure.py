@@ -44,6 +44,11 @@ IO_MODULES: Final = re.compile(
     r"|selectors|shutil|signal|socket|socketserver|sqlite3|ssl|subprocess|sys|syslog|tempfile"
     r"|tenacity|threading|time|urllib|uuid|uvloop|_(?!_future__)\w+)(\.|$)"
 )
+# Clocks that somebody may set, or that jump with the time of day.
+WALL_CLOCKS: Final = re.compile(
+    r"(^|\.)time\.(time|time_ns|localtime|gmtime|ctime|asctime|strftime|CLOCK_(REALTIME|TAI)\w*)$"
+    r"|(^|\.)(datetime|date)\.(now|utcnow|today)$"
+)
 IO_CALLS: Final = re.compile(r"^(open|print|input|breakpoint)$")
 V1_ROUTE: Final = re.compile(
     r"^/(session|event|global|config|provider|agent|command|permission|question|app|file|find|mcp"
@@ -132,6 +137,19 @@ def calls(tree: ast.Module, pattern: re.Pattern[str]) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and pattern.search(ast.unparse(node.func))
     ]
+
+
+def references(tree: ast.Module, pattern: re.Pattern[str]) -> list[str]:
+    """What is named with a dot, called or not, or imported from a module, and matches."""
+    found = []
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found += [f"line {node.lineno}: {name}" for name in names if pattern.search(name)]
+    return found
 
 
 def coroutines(tree: ast.Module) -> list[str]:

@@ -19,6 +19,7 @@ from tests.support.structure import (
     IO_CALLS,
     IO_MODULES,
     PACKAGES,
+    WALL_CLOCKS,
     calls,
     coroutines,
     cycle,
@@ -26,6 +27,7 @@ from tests.support.structure import (
     modules,
     mutable_state,
     parse,
+    references,
     v1_strings,
 )
 
@@ -118,6 +120,12 @@ def test_no_file_is_opened_but_those_of_the_operator_the_null_device_and_the_loc
 @named(PRODUCT)
 def test_no_route_or_event_of_the_old_api_is_named(path: Path) -> None:
     assert v1_strings(parse(path)) == []
+
+
+@named(PRODUCT)
+def test_no_clock_is_read_that_somebody_may_set(path: Path) -> None:
+    """A jump of the time of day ends no wait and makes none longer (O-35)."""
+    assert references(parse(path), WALL_CLOCKS) == []
 
 
 @named(CORE)
@@ -249,6 +257,23 @@ def test_modules_of_io_are_found() -> None:
     for name in ("__future__", "dataclasses", "timeit", "contract.reads"):
         assert not IO_MODULES.match(name)
     assert FORBIDDEN_MODULES.match("pickle")
+
+
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [
+        ("time.time()", 1),
+        ("def f(clock=time.time): ...", 1),
+        ("from time import time_ns, monotonic", 1),
+        ("datetime.now(UTC)", 1),
+        ("datetime.datetime.utcnow()", 1),
+        ("time.clock_gettime(time.CLOCK_REALTIME)", 1),
+        ("time.monotonic(); loop.time(); time.CLOCK_MONOTONIC", 0),
+        ("datetime.fromtimestamp(seconds, UTC)", 0),
+    ],
+)
+def test_clocks_are_found(source: str, faults: int) -> None:
+    assert len(references(ast.parse(source), WALL_CLOCKS)) == faults
 
 
 def test_coroutines_are_found() -> None:
