@@ -141,15 +141,13 @@ def calls(tree: ast.Module, pattern: re.Pattern[str]) -> list[str]:
 
 def references(tree: ast.Module, pattern: re.Pattern[str]) -> list[str]:
     """What is named with a dot, called or not, or imported from a module, and matches."""
-    found = []
+    names: list[tuple[int, str]] = []
     for node in ast.walk(tree):
-        names: list[str] = []
         if isinstance(node, ast.Attribute):
-            names = [ast.unparse(node)]
+            names.append((node.lineno, ast.unparse(node)))
         elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found += [f"line {node.lineno}: {name}" for name in names if pattern.search(name)]
-    return found
+            names += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return [f"line {line}: {name}" for line, name in names if pattern.search(name)]
 
 
 def coroutines(tree: ast.Module) -> list[str]:
