@@ -67,13 +67,6 @@ class Flights:
         answer = self._answers.pop(outcome.message_id, None)
         if answer is not None and not answer.done():
             answer.set_result(outcome)
-        logger.info(
-            "turn %s: %s (gaps %d, recovered %d)",
-            outcome.message_id,
-            outcome.stop.value if outcome.stop else outcome.reason,
-            outcome.gaps,
-            outcome.recovered,
-        )
 
     def _submitted(self, task: asyncio.Task[None]) -> None:
         for turn_id, one in list(self._submitting.items()):

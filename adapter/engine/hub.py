@@ -25,6 +25,7 @@ from adapter.engine.offers import Offers, Told
 from adapter.engine.past import Past
 from adapter.engine.repeats import Repeats
 from adapter.engine.services import Services
+from adapter.engine.settlements import Settlements
 from adapter.engine.tasks import Tasks
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
@@ -51,6 +52,7 @@ class Hub:
         self.choices = Offers(services, session, directory, self._attachments)
         self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
         self._tasks = Tasks()
+        self.settlements = Settlements(session.id, services.clock, services.observer)
         self._flights = Flights(services, self.session_id, directory, self.core, self.step)
         self._asking = Asking(services, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, directory, self.step)
@@ -162,6 +164,7 @@ class Hub:
     def prompt(self, owner: int, turn_id: str, prompt: PromptContent) -> asyncio.Future[v.Outcome]:
         """Start a turn; the future's result is its outcome."""
         self.past.prompted(turn_id)
+        self.settlements.began(owner)
         return self._flights.start(owner, turn_id, prompt)
 
     def cancel(self, owner: int) -> None:
@@ -321,6 +324,7 @@ class Hub:
     def _settled(self, settled: v.Settled) -> None:
         self._repeats.forget(settled.owner)
         self._flights.settle(settled.outcome)
+        self.settlements.settled(settled.owner, settled.outcome)
 
     def _ask_server(self, output: v.Output) -> None:
         name = f"{type(output).__name__} in {self.session_id}"
@@ -335,6 +339,8 @@ class Hub:
         if chunk.recovered:
             size = len(chunk.text.encode("utf-8", "surrogatepass"))
             self._services.observer.recovered(size)
+        if chunk.origin is None:
+            self.settlements.shown(chunk.owner)
         attachment = self._attachments.get(chunk.owner)
         if attachment is not None:
             attachment.client.text(self.session_id, chunk)

@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 from adapter.core import values as v
 from adapter.daemon.metrics import EVENTS, OTHER, OUTCOMES, ROUTES, Metrics
 from adapter.engine.observer import Settlement
+from adapter.limits import Limits
 from stubs.waiting import until
 from tests.unit.daemon.admin.office import Office, office
 from tests.unit.daemon.house import Caller
@@ -197,3 +198,24 @@ def test_what_went_past_the_output_limit_is_counted() -> None:
     metrics.settled(settlement(v.Outcome("msg_2", stop=v.Stop.END_TURN, omitted=5)))
     assert metrics.omitted_characters == 12
     assert counts(metrics, "prompts_total") == {("end_turn",): 2}
+
+
+async def test_prompts_are_counted_by_their_outcome_with_their_times(tmp_path: Path) -> None:
+    async with office(tmp_path, limits=Limits(turn_output_bytes=40)) as place:
+        first, second = await place.home.client(), await place.home.client()
+        ours, theirs = await first.new(tmp_path), await second.new(tmp_path)
+        running = await first.prompt(ours, "@@wait 30000@@")
+        done = await second.prompt(theirs, "@@text 3 && text 40 5@@")
+        meta = (await second.answer(done))["result"]["_meta"]["opencode-acp"]
+        failing = await second.prompt(theirs, "@@error 400@@")
+        assert "error" in await second.answer(failing)
+        await first.say(
+            {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": ours}}
+        )
+        assert await first.stop_reason(running) == "cancelled"
+        counted = await place.by("prompts_total", "outcome")
+        assert counted == {"end_turn": 1, "failed": 1, "cancelled": 1}
+        assert await place.value("prompt_seconds_count") == sum(counted.values())
+        assert await place.value("first_chunk_seconds_count") == 1
+        omitted = await place.by("omitted_total", "kind")
+        assert omitted == {"turn_output_bytes": meta["omittedChars"]}
