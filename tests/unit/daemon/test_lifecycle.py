@@ -1,11 +1,14 @@
-"""A daemon's process from READY to its exit, as its service manager sees it; O-01 to O-05."""
+"""A daemon's process from READY to its exit, as its service manager sees it.
+
+O-01, O-02, O-03, O-04, O-05.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,11 +137,10 @@ async def test_a_status_comes_only_with_news(tmp_path: Path) -> None:
     async def looked() -> bool:
         return looks > 10
 
-    with hearing(tmp_path) as manager:
+    with hearing(tmp_path) as manager, closing(Manager(manager.address)) as told:
         async with house(tmp_path, sleep=quick) as home:
             configuration = Configuration(Options({}), {})
             signals = Signals(abandon=lambda: None)
-            told = Manager(manager.address)
             life = Lifecycle(home.daemon, configuration, told, signals, None)
             living = asyncio.create_task(life.run())
             await manager.until_status("OpenCode 2.0.15, feed up", "0 clients")
@@ -149,7 +151,6 @@ async def test_a_status_comes_only_with_news(tmp_path: Path) -> None:
             await manager.until_status("1 client,")
             signals.stop.set()
             await living
-            told.close()
             assert home.daemon.state is State.CLOSED
 
 
