@@ -17,7 +17,8 @@ UNKNOWN: Final = "The settings have to be right first."
 PATIENCE: Final = server.Patience()
 UNSEEN: Final = skipped(server.CATALOGUE, "The daemon has to reach its server first.")
 UNTRUSTED: Final = skipped(
-    server.CATALOGUE, "The daemon alone has the server's password; its clients are not held up."
+    server.CATALOGUE,
+    "Only the daemon knows how to ask this server; what a session finds there is not looked at.",
 )
 
 
