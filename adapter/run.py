@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import logging
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from adapter.acp.peer import Ending, Peer, PeerLimits
 from adapter.acp.stdio import StdioTransport
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
+from adapter.logs import set_up
 from adapter.options import Opening
 from adapter.start import Start
 from adapter.upstream.gasp import last_gasp
@@ -32,13 +32,7 @@ class MonotonicClock:
 
 def run_stdio(start: Start, opening: Opening) -> NoReturn:
     """Serve the client until it leaves, and end the process with 0."""
-    logging.basicConfig(
-        level=(start.log_level or "warning").upper(),
-        stream=sys.stderr,
-        format="opencode-acp: %(levelname)s %(name)s: %(message)s",
-    )
-    # One line for each request tells nothing that the adapter's own lines do not.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    set_up(start.log_level or "warning", start.log_format, daemon=False)
     uvloop.run(serve(config.settings(start), opening))
     # Whoever waits for the exit waits for nothing of value: everything is written.
     sys.stderr.flush()

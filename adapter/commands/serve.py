@@ -27,6 +27,7 @@ from adapter.daemon.refusal import Refusal
 from adapter.daemon.reload import Configuration
 from adapter.daemon.watchdog import interval
 from adapter.engine.engine import Engine
+from adapter.logs import set_up
 from adapter.settings.arguments import add_settings, options
 from adapter.settings.table import SETTINGS
 from adapter.start import START_ERRORS
@@ -49,12 +50,7 @@ def run(given: argparse.Namespace) -> int:
     except START_ERRORS as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return USAGE
-    logging.basicConfig(
-        level=configuration.log_level,
-        stream=sys.stderr,
-        format="opencode-acp: %(levelname)s %(name)s: %(message)s",
-    )
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    set_up(configuration.log_level, configuration.start.log_format, daemon=True)
     manager = Manager.of(os.environ)
     listeners: list[Listener] = []
     try:
