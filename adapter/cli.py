@@ -23,12 +23,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments and not arguments[0].startswith("-"):
         return _command(arguments)
-    if arguments and not arguments[0].startswith("-"):
-        from adapter.commands.parser import COMMANDS, parser
-
-        if arguments[0] in COMMANDS:
-            given = parser().parse_args(arguments)
-            return int(given.run(given))
     if "--help" in arguments or "-h" in arguments:
         sys.stdout.write(help_text())
         return 0

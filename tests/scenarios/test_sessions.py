@@ -165,6 +165,7 @@ async def test_an_agent_that_does_not_exist_leaves_nothing_behind(stage: Stage) 
     assert agent.transcript(session).text() == words(4)
 
 
+@pytest.mark.in_process
 async def test_a_wrong_password_is_an_authentication_error(stage: Stage) -> None:
     agent = await stage.agent(password="wrong")
     async with fails(-32000) as error:
