@@ -12,7 +12,7 @@ from adapter.daemon.notify import STATUS_CHARACTERS, Manager, microseconds
 from tests.unit.daemon.manager import hearing
 
 
-@pytest.mark.parametrize("name", ["", f"acp-{uuid.uuid4().hex}"])
+@pytest.mark.parametrize("name", ["", f"acp-{uuid.uuid4().hex}"], ids=["path", "abstract"])
 def test_each_word_is_one_datagram(tmp_path: Path, name: str) -> None:
     with hearing(tmp_path, name=name) as there:
         environ = {"NOTIFY_SOCKET": there.address}
