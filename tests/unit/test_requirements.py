@@ -10,7 +10,7 @@ from typing import Final
 from stubs.parts import ROOT
 
 PAGE: Final = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
-ID: Final = r"S\d-[A-Za-z]{0,2}\d*[a-z]?"
+ID: Final = r"(?:S\d-[A-Za-z]{0,2}\d*[a-z]?|[OX]-\d\d)"
 HELD: Final = re.compile(rf"^\| ({ID}) \| [^|]+ \| ([^|]+) \|$", re.M)
 REASONED: Final = re.compile(rf"^\| ({ID}(?:, {ID})*) \| [^|]+ \|$", re.M)
 TEST: Final = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
@@ -31,6 +31,8 @@ ALL: Final = frozenset(
     | {f"S3-{name}" for name in S3}
     | {f"S0-{number:02}" for number in range(1, 48)}
     | {f"S2-{number:02}" for number in range(1, 53)}
+    | {f"O-{number:02}" for number in range(1, 36)}
+    | {f"X-{number:02}" for number in range(1, 23)}
 )
 
 
