@@ -14,6 +14,7 @@ COMMANDS: Final = (
     ("sessions", "show the sessions that are open, and which clients have them open"),
     ("doctor", "look at all that an agent needs, say what is wrong and what to do about it"),
     ("config", "check or show the settings"),
+    ("replay", "run the rules again on a flight that the log holds"),
     ("completion", "print a completion for bash, zsh or fish"),
 )
 

@@ -20,6 +20,7 @@ COMMANDS: Final[tuple[str, ...]] = (
     "sessions",
     "doctor",
     "config",
+    "replay",
     "completion",
 )
 """Modules of `adapter.commands`, in the order of the help."""

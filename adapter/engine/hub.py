@@ -23,12 +23,14 @@ from adapter.engine.flights import Flights
 from adapter.engine.leaving import stop_by_reads
 from adapter.engine.offers import Offers, Told
 from adapter.engine.past import Past
+from adapter.engine.recorder import Recorder
 from adapter.engine.repeats import Repeats
 from adapter.engine.services import Services
 from adapter.engine.settlements import Settlements
 from adapter.engine.tasks import Tasks
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
+from contract.errors import Code
 from contract.events import Event
 from contract.reads import Session
 
@@ -53,6 +55,7 @@ class Hub:
         self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
         self._tasks = Tasks()
         self.settlements = Settlements(session.id, services.clock, services.observer)
+        self._recorder = Recorder(session.id, services.clock)
         self._flights = Flights(services, self.session_id, directory, self.core, self.step)
         self._asking = Asking(services, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, directory, self.step)
@@ -258,6 +261,7 @@ class Hub:
         for one, is owed all the same.
         """
         faults = 0
+        self._recorder.given(given, self._services.pid())
         for output in self.core.step(given):
             try:
                 self._perform(output)
@@ -265,6 +269,8 @@ class Hub:
                 logger.exception("%s could not be performed", type(output).__name__)
                 faults += 1
         self._stepped.set()
+        if not self.core.turn_ids:
+            self._recorder.landed()
         if faults:
             raise RuntimeError("an output of the core could not be performed")
 
@@ -316,6 +322,8 @@ class Hub:
                 self._settled(output)
             case v.Counted(bound, times):
                 self._services.counters.hit(bound, times)
+                if bound is v.Oddity.DIVERGENCES:
+                    self._recorder.tell("a text was not as it had been shown")
             case v.TakeSnapshot(needed):
                 self._window.open(needed)
             case _:
@@ -325,6 +333,8 @@ class Hub:
         self._repeats.forget(settled.owner)
         self._flights.settle(settled.outcome)
         self.settlements.settled(settled.owner, settled.outcome)
+        if settled.outcome.code == Code.UNKNOWN_OUTCOME:
+            self._recorder.tell(f"{settled.outcome.message_id} ended unknown")
 
     def _ask_server(self, output: v.Output) -> None:
         name = f"{type(output).__name__} in {self.session_id}"

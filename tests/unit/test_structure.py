@@ -105,6 +105,8 @@ def test_no_file_is_opened_but_those_of_the_operator_the_null_device_and_the_loc
         if (found := calls(parse(path), FILE_CALLS))
     }
     assert opened == {
+        # A log that its user names.
+        "adapter.commands.replay": 1,
         "adapter.configfile": 1,
         "adapter.upstream.credentials": 1,
         "adapter.acp.descriptors": 1,
