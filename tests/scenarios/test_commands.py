@@ -307,7 +307,12 @@ async def test_a_client_that_leaves_stops_its_command_and_its_helper(stage: Stag
 
             await until("it works", works)
             assert await agent.hang_up() == 0
-        for one in [session, *await children(front, session)]:
+        helpers = await children(front, session)
+        for one in [session, *helpers]:
             await front.until_idle(one)
-        answers = await front.rows(session, "assistant")
+        # Behind a helper that was stopped the server may say a last word, if it is slower than a
+        # client that left is waited for.
+        answers = [
+            row for one in helpers or [session] for row in await front.rows(one, "assistant")
+        ]
         assert all(row.get("finish") != "stop" for row in answers)
