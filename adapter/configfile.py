@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from adapter.limits import DEFAULTS, LimitError, Limits, lowered
+from contract.errors import Plain
 
 MAX_BYTES: Final = 64 * 1024
 LIMITS_TABLE: Final = "limits"
 
 
-class ConfigFileError(Exception):
+class ConfigFileError(Plain, Exception):
     """The file cannot be used. `str()` is one sentence that names it."""
 
 

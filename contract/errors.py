@@ -47,7 +47,19 @@ def say(text: str) -> str:
     return text
 
 
-class AcpError(Exception):
+class Plain:
+    """Mixin of exceptions that a log may tell of: nothing that a user, a model or a server wrote.
+
+    Of any other exception only the class is logged, unless the level is `debug` (O-20).
+    """
+
+    @property
+    def plain(self) -> str:
+        """One sentence for the log; the exception's own, where that quotes nobody."""
+        return str(self)
+
+
+class AcpError(Plain, Exception):
     """An error answer: `code`, one sentence in `message`, optional `data` (JSON object)."""
 
     def __init__(self, code: int, message: str, data: dict[str, object] | None = None) -> None:
@@ -55,6 +67,10 @@ class AcpError(Exception):
         self.code = int(code)
         self.message = message
         self.data = data
+
+    @property
+    def plain(self) -> str:
+        return f"error {self.code}"
 
     def to_json(self) -> dict[str, object]:
         """The JSON-RPC `error` object."""

@@ -19,7 +19,7 @@ from adapter.acp.jsonrpc import Fault, Id, JsonObject, Notification, Request, Re
 from adapter.acp.outbox import Outbox
 from adapter.acp.transport import Call, Clock, Handler, Transport
 from adapter.limits import Bound, Limits
-from contract.errors import AcpError, Code
+from contract.errors import AcpError, Code, Plain
 
 CANCEL_REQUEST: Final = "$/cancel_request"
 
@@ -54,7 +54,7 @@ class Ending(StrEnum):
     CLOSED = "the connection was closed here"
 
 
-class PeerError(Exception):
+class PeerError(Plain, Exception):
     """A request to the client has no result: its error answer, a limit, or a client that left."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -62,6 +62,10 @@ class PeerError(Exception):
         self.code = code
         self.message = message
         self.data = data
+
+    @property
+    def plain(self) -> str:
+        return f"error {self.code}"
 
 
 @dataclass(slots=True, eq=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contract.attach import ANSWER_BYTES
+from contract.errors import Plain
 
 
-class Refusal(Exception):
+class Refusal(Plain, Exception):
     """`code` is an exit code of `contract.attach`; `str()` is one sentence for the user."""
 
     def __init__(self, code: int, sentence: str) -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapter.settings.table import BY_NAME, Kind, Setting
+from contract.errors import Plain
 
 MAX_USERS: Final = 64
 
 
-class SettingError(Exception):
+class SettingError(Plain, Exception):
     """A setting has no meaning, or is not known. `str()` is one sentence that names its origin."""
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+from contract.errors import Plain
 from contract.semantics import USER
 
 FOLDER_VARIABLE: Final = "CREDENTIALS_DIRECTORY"
@@ -30,11 +31,11 @@ MANAGED: Final = 0o037
 which may let its unit in by an access list. That shows as a right of the group (acl(5))."""
 
 
-class CredentialError(Exception):
+class CredentialError(Plain, Exception):
     """The configured password cannot be used. `str()` is one sentence without the secret."""
 
 
-class UrlError(Exception):
+class UrlError(Plain, Exception):
     """The server's address is not allowed. `str()` is one sentence."""
 
 

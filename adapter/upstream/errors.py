@@ -1,14 +1,21 @@
 """What can go wrong between the adapter and the OpenCode server, as types.
 
 The split that matters is whether a request may have had its effect: `Unreachable` proves that
-it did not, `Ambiguous` proves nothing (lifecycle.md, rule 2). No message holds a body, a header
-or a password.
+it did not, `Ambiguous` proves nothing (lifecycle.md, rule 2). No message holds a header or a
+password. What the server wrote stands in `str()`, for the client, and not in `plain`, for the log.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Final
 
-class UpstreamError(Exception):
+from contract.errors import Plain
+
+TAG: Final = re.compile(r"[A-Za-z]{1,40}")
+
+
+class UpstreamError(Plain, Exception):
     """Base: the server gave no usable answer. `str()` is one sentence."""
 
 
@@ -22,6 +29,10 @@ class Ambiguous(UpstreamError):
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+    @property
+    def plain(self) -> str:
+        return str(self) if self.status is None else f"The OpenCode server failed ({self.status})."
 
 
 class Unauthorised(UpstreamError):
@@ -44,6 +55,11 @@ class Refused(UpstreamError):
         self.status = status
         self.tag = tag
         self.message = message
+
+    @property
+    def plain(self) -> str:
+        tag = f" {self.tag}" if self.tag is not None and TAG.fullmatch(self.tag) else ""
+        return f"The OpenCode server refused the request ({self.status}{tag})."
 
 
 class ShapeMismatch(UpstreamError):

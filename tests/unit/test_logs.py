@@ -6,11 +6,15 @@ import io
 import json
 import logging
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
+from pydantic import TypeAdapter
 
 from adapter.logs import set_up
+from adapter.upstream.errors import Ambiguous, Refused, Unreachable
+from contract.errors import AcpError, Code
 
 EVIL = "a\nopencode-acp: ERROR forged: b\x1b[2J\u2028c\u202e"
 TURN = {"fields": {"SESSION_ID": "ses_a", "OUTCOME": "end_turn"}}
@@ -21,7 +25,9 @@ def out() -> Iterator[io.StringIO]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     httpx = logging.getLogger("httpx").level
+    hook = sys.excepthook
     yield io.StringIO()
+    sys.excepthook = hook
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.getLogger("httpx").setLevel(httpx)
@@ -62,7 +68,7 @@ def test_json_is_an_object_a_line(out: io.StringIO) -> None:
     first, second = (json.loads(line) for line in out.getvalue().splitlines())
     assert (first["level"], first["logger"], first["SESSION_ID"]) == ("info", "x", "ses_a")
     assert first["message"] == f"done {EVIL}"
-    assert "ValueError" in second["traceback"][-3]
+    assert second["traceback"][-1] == "ValueError"
     assert out.getvalue().isascii()
 
 
@@ -92,3 +98,103 @@ def test_what_is_below_the_level_is_not_said(out: io.StringIO) -> None:
     logging.getLogger("x").info("hello")
     logging.getLogger("httpx").info("a request")
     assert out.getvalue() == ""
+
+
+WORDS = "the user's own words"
+
+
+def failures() -> Iterator[BaseException]:
+    """Faults of all kinds whose texts quote a prompt."""
+    for error in (
+        ValueError(WORDS),
+        KeyError(WORDS),
+        FileNotFoundError(2, WORDS, WORDS),
+        UnicodeDecodeError("utf-8", WORDS.encode(), 0, 1, WORDS),
+        ExceptionGroup(WORDS, [ValueError(WORDS), TypeError(WORDS)]),
+        Refused(400, "InvalidRequestError", WORDS),
+        Refused(400, WORDS, WORDS),
+        Ambiguous(WORDS, 500),
+        AcpError(Code.INTERNAL, WORDS),
+    ):
+        yield error
+    try:
+        TypeAdapter(int).validate_python(WORDS)
+    except ValueError as error:
+        yield error
+
+
+@pytest.mark.parametrize("log_format", ["text", "json", "journal"])
+@pytest.mark.parametrize("error", list(failures()), ids=lambda one: type(one).__name__)
+def test_what_an_exception_quotes_is_told_at_debug_alone(
+    out: io.StringIO, log_format: str, error: BaseException
+) -> None:
+    set_up("info", log_format, daemon=True, stream=out)
+    logger = logging.getLogger("x")
+
+    def tell() -> str:
+        out.seek(0)
+        out.truncate()
+        logger.warning("it failed: %s", error)
+        logger.warning("%(what)s failed", {"what": error})
+        logger.warning(error)
+        try:
+            try:
+                raise error
+            except BaseException as cause:
+                raise RuntimeError(WORDS) from cause
+        except RuntimeError:
+            logger.exception("it failed")
+        return out.getvalue()
+
+    told = tell()
+    assert WORDS not in told
+    assert "RuntimeError" in told
+    assert type(error).__name__ in told
+    assert "which led to:" in told
+    assert "test_logs.py" in told
+    # The level of a daemon may be changed while it runs.
+    logging.getLogger().setLevel("DEBUG")
+    assert WORDS in tell().replace("\\'", "'")
+
+
+def test_a_sentence_of_ours_is_told(out: io.StringIO) -> None:
+    set_up("info", "text", daemon=True, stream=out)
+    for error in (Unreachable("It cannot be reached."), Refused(409, "BusyError", WORDS)):
+        logging.getLogger("x").warning("it failed: %s", error)
+    first, second = out.getvalue().splitlines()
+    assert first.endswith("it failed: It cannot be reached.")
+    assert second.endswith("it failed: The OpenCode server refused the request (409 BusyError).")
+
+
+def test_a_fault_that_ends_the_process_is_a_line_as_any_other(out: io.StringIO) -> None:
+    set_up("info", "json", daemon=True, stream=out)
+    error = ValueError(WORDS)
+    sys.excepthook(type(error), error, None)
+    told = json.loads(out.getvalue())
+    assert (told["level"], told["traceback"][-1]) == ("critical", "ValueError")
+    assert WORDS not in out.getvalue()
+
+
+def test_what_asyncio_says_of_objects_is_left_out(out: io.StringIO) -> None:
+    set_up("info", "text", daemon=True, stream=out)
+    logging.getLogger("asyncio").error(f"a task was not looked after\nfuture: <{WORDS}>")
+    assert out.getvalue() == "opencode-acp: ERROR asyncio: a task was not looked after\n"
+
+
+def test_a_field_cannot_forge_another(out: io.StringIO) -> None:
+    set_up("info", "journal", daemon=True, stream=out)
+    fields = {"SESSION_ID": 'a OUTCOME="x', "OUTCOME": ""}
+    logging.getLogger("x").info("done", extra={"fields": fields})
+    assert out.getvalue() == '<6>x: done SESSION_ID="a OUTCOME=\\"x" OUTCOME=""\n'
+
+
+def test_a_line_is_bounded_and_one_that_does_not_fit_is_told_all_the_same(
+    out: io.StringIO,
+) -> None:
+    set_up("info", "text", daemon=True, stream=out)
+    logging.getLogger("x").info("%s", "a" * 1_000_000)
+    told = "%s and %s"
+    logging.getLogger("x").info(told, WORDS)
+    first, second = out.getvalue().splitlines()
+    assert len(first) < 70_000
+    assert second.endswith("%s and %s (with values that do not fit)")
