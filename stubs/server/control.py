@@ -4,7 +4,8 @@ One JSON object with one or more of these keys:
 
     {"cut": {"after": N, "torn": false, "session": ID, "pattern": RE, "later": false}}
     {"silent": true}                         no bytes on feeds, old and new; false ends it
-    {"rule": {"action": ..., "path": RE, "method": M, "times": K, "status": S, "seconds": T}}
+    {"rule": {"action": ..., "path": RE, "method": M, "times": K, "status": S, "seconds": T,
+              "message": WORDS}}
     {"unauthorized": true}                   401 to everything
     {"clear": true}                          no faults of requests any more
     {"inject": EVENT}                        an event as it is

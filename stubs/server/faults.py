@@ -15,7 +15,7 @@ MAX_RULES: Final = 100
 class Rule:
     """One fault of requests: `action` for the next `times` whose path matches.
 
-    status       answer `status` with an empty body, without effect
+    status       answer `status` without effect, with an empty body or with an error's `message`
     drop_before  close the connection without effect
     drop_after   close the connection after the request took effect
     delay        wait `seconds`, then go on
@@ -27,6 +27,7 @@ class Rule:
     times: int = 1
     status: int = 503
     seconds: float = 0.0
+    message: str = ""
 
     def matches(self, method: str, path: str) -> bool:
         """Whether the request meets this rule."""

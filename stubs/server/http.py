@@ -232,6 +232,8 @@ async def _strike(request: web.Request, rule: Rule) -> web.StreamResponse | None
         return None
     if rule.action == "drop_before":
         _tear(request)
+    if rule.message:
+        return reply({"_tag": "UnknownError", "message": rule.message}, rule.status)
     return empty(rule.status)
 
 
