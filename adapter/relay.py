@@ -34,7 +34,10 @@ class Refused(Exception):
 
 
 class Wishes:
-    """What the command line and the environment ask for; `settings` are the daemon's to judge."""
+    """What the command line and the environment ask for; `settings` are the daemon's to judge.
+
+    They are fields of the hello.
+    """
 
     def __init__(self, mode: str, socket: str, settings: dict[str, str]) -> None:
         self.mode = mode
@@ -77,6 +80,7 @@ def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
         for name, value in _texts(environ).items()
         if name.startswith(attach.PREFIX) and value
     }
+    flags: dict[str, str] = {}
     rest = list(argv)
     while rest:
         flag, glued, value = rest.pop(0).partition("=")
@@ -88,12 +92,16 @@ def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
             value = rest.pop(0) if rest and not rest[0].startswith("--") else ""
         if not value:
             return None
-        given[flag[2:].replace("-", "_")] = value
-    mode = given.pop("daemon", MODES[0])
+        flags[flag[2:].replace("-", "_")] = value
+    said = {**given, **flags}
+    mode = said.pop("daemon", MODES[0])
     if mode not in MODES or mode == "never":
         return None
     default = attach.default_socket(_texts(environ).get("XDG_RUNTIME_DIR", ""), posix.getuid())
-    return Wishes(mode, given.pop("socket", default), given)
+    socket = said.pop("socket", default)
+    fields = (attach.VARIABLE_FIELD, attach.SETTING_FIELD)
+    settings = {f"{fields[name in flags]}{name}": value for name, value in said.items()}
+    return Wishes(mode, socket, settings)
 
 
 def _texts(environ: dict[bytes, bytes]) -> dict[str, str]:
@@ -149,7 +157,7 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
         attach.CWD_FIELD: _directory(),
         attach.CLIENT_FIELD: str(posix.getppid()),
     }
-    fields |= {attach.SETTING_FIELD + name: value for name, value in wishes.settings.items()}
+    fields |= wishes.settings
     parts = [attach.HELLO, *(f"{name}={value}" for name, value in fields.items())]
     hello = "\0".join(parts).encode(*ENCODING) + b"\n"
     if (
@@ -165,7 +173,7 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
         while b"\n" not in answer and len(answer) < attach.ANSWER_BYTES:
             more = sock.recv(attach.ANSWER_BYTES)
             if not more:
-                raise Refused(attach.TEMPORARY, _gone(wishes.socket))
+                raise Refused(attach.TEMPORARY, _dumb(wishes))
             answer += more
     except TimeoutError:
         raise Refused(attach.TEMPORARY, _silent(wishes)) from None
@@ -174,7 +182,8 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
     line, end, rest = answer.partition(b"\n")
     if line + end == attach.ACCEPTED:
         return rest
-    code, _, sentence = line.decode("utf-8", "replace").partition(" ")
+    told = "".join(c if c.isprintable() else "?" for c in line.decode("utf-8", "replace"))
+    code, _, sentence = told.partition(" ")
     if code.isdecimal() and 0 < int(code) < 256:
         raise Refused(int(code), sentence)
     raise Refused(attach.TEMPORARY, f"What answers at {wishes.socket} is no daemon of this kind.")
@@ -337,6 +346,10 @@ def _gone(path: str) -> str:
         f"The daemon at {path} is gone; start this command again: what the server finishes "
         "meanwhile is there."
     )
+
+
+def _dumb(wishes: Wishes) -> str:
+    return f"The daemon at {wishes.socket} has ended before it answered; look at its log."
 
 
 def _silent(wishes: Wishes) -> str:

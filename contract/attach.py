@@ -14,7 +14,9 @@ CWD_FIELD = "cwd"
 CLIENT_FIELD = "client"
 """Process id of the relay's parent."""
 SETTING_FIELD = "set:"
-"""Prefix of a setting that the client gave, by its name in the configuration file."""
+VARIABLE_FIELD = "env:"
+"""Prefixes of a setting that the client gave, by its name in the configuration file: as a flag,
+or in the environment, where there may be some that are for another version."""
 
 ACCEPTED = b"ok\n"
 HELLO_BYTES = 64 * 1024

@@ -65,7 +65,7 @@ class Door:
             try:
                 self._acceptor.stop()
                 self.listener.renew()
-            except Refusal as refusal:
+            except (Refusal, OSError) as refusal:
                 if str(refusal) != told:
                     told = str(refusal)
                     logger.error("the socket %s is gone and cannot be made again: %s", path, told)

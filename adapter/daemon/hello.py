@@ -20,6 +20,7 @@ from contract.attach import (
     SETTING_FIELD,
     TEMPORARY,
     USAGE,
+    VARIABLE_FIELD,
     VERSION_FIELD,
 )
 
@@ -43,7 +44,9 @@ class Hello:
     cwd: str = ""
     client_pid: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What the client has set, by the names of the configuration file."""
+    """What the client has set by flags, by the names of the configuration file."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """And in its environment."""
 
 
 Differs = Callable[[Hello], str | None]
@@ -99,9 +102,14 @@ def parse(line: bytes) -> Hello:
         version=fields.get(VERSION_FIELD, ""),
         cwd=fields.get(CWD_FIELD, ""),
         client_pid=int(pid) if pid.isdecimal() and len(pid) < 12 else 0,
-        settings={
-            name.removeprefix(SETTING_FIELD): value
-            for name, value in fields.items()
-            if name.startswith(SETTING_FIELD)
-        },
+        settings=_named(fields, SETTING_FIELD),
+        variables=_named(fields, VARIABLE_FIELD),
     )
+
+
+def _named(fields: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in fields.items()
+        if name.startswith(prefix)
+    }

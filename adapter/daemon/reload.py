@@ -47,7 +47,7 @@ class Configuration:
         return Terms(
             allowed_uids=uids if uids is not None else frozenset({os.getuid()}),
             room=room_for_clients(self.settings.limits.connections),
-            differs=lambda hello: differing(self.start, hello.settings, hello.cwd),
+            differs=lambda hello: differing(self.start, hello.settings, hello.cwd, hello.variables),
         )
 
     def reload(self, daemon: Daemon) -> bool:

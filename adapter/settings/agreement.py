@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from adapter.settings.gather import Gathered
@@ -12,30 +13,40 @@ from adapter.settings.values import SettingError, Value, check, seconds
 from adapter.start import Start
 from adapter.upstream.credentials import UrlError, server_url
 
+# Characters of a client's value that a sentence repeats.
+SHOWN: Final = 200
 OUT: Final = "Change one of them, or work without the daemon (--daemon never)."
 
 
-def differing(start: Start, given: Mapping[str, str], cwd: str = "") -> str | None:
+def differing(
+    start: Start,
+    given: Mapping[str, str],
+    cwd: str = "",
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> str | None:
     """A sentence on the first of these settings that is not the daemon's; None if all are.
 
     `given` are texts by the names of the table, `cwd` is where the client's paths begin. What is
-    one process's own affair is not compared.
+    one process's own affair is not compared. Of `variables`, those of the client's environment,
+    one that is not known is for another version, as it is without a daemon.
     """
-    for name, text in given.items():
+    known_ones = {name: text for name, text in variables.items() if name in BY_NAME}
+    for name, text in {**known_ones, **given}.items():
         setting = BY_NAME.get(name)
         if setting is None:
             return f"The daemon knows no setting of the name {name[:100]!r}."
-        if setting.place is Place.PROCESS:
-            continue
         try:
             check(name, Value(text, setting.flag))
+            if setting.place is Place.PROCESS:
+                continue
             wanted = _comparable(setting, text, cwd)
         except (SettingError, UrlError) as error:
             return str(error)
         known = _known(start, setting)
         if wanted != _comparable(setting, known, os.getcwd()):
             told = known or "nothing set"
-            return f"The daemon has {told} for {name}, and this client asks for {text}. {OUT}"
+            asked = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+            return f"The daemon has {told} for {name}, and this client asks for {asked}. {OUT}"
     return None
 
 

@@ -147,7 +147,7 @@ async def test_the_hello_says_who_comes_and_what_was_set(tmp_path: Path, start: 
         "cwd": str(Path.cwd()),
         "client": str(os.getpid()),
         "set:server": "http://b",
-        "set:on_client_exit": "detach",
+        "env:on_client_exit": "detach",
     }
 
 
@@ -155,6 +155,21 @@ async def test_a_refusal_is_the_exit_code_and_the_sentence(tmp_path: Path, start
     async with daemon(tmp_path / "s", hang, b"2 Another server is asked for.\n"):
         process = await start(*flags(tmp_path / "s"))
         assert await ended(process) == (2, b"", "opencode-acp: Another server is asked for.\n")
+
+
+async def test_what_a_terminal_obeys_is_not_passed_on(tmp_path: Path, start: Start) -> None:
+    async with daemon(tmp_path / "s", hang, b"2 \x1b[31mNo.\n"):
+        assert (await ended(await start(*flags(tmp_path / "s"))))[2] == "opencode-acp: ?[31mNo.\n"
+
+
+async def test_a_daemon_that_ends_before_it_answers_is_said(tmp_path: Path, start: Start) -> None:
+    async def end(reader: Reader, writer: Writer, hello: bytes) -> None:
+        writer.close()
+
+    async with daemon(tmp_path / "s", end, b""):
+        code, out, err = await ended(await start(*flags(tmp_path / "s")))
+    assert (code, out, one_sentence(err)) == (75, b"", True)
+    assert "before it answered" in err
 
 
 async def test_what_is_no_daemon_is_said(tmp_path: Path, start: Start) -> None:

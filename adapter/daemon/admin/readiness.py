@@ -58,8 +58,8 @@ class Look:
         engine, unseen = self._daemon.engine, Check(ok=None, why=UNSEEN)
         try:
             async with asyncio.timeout(SECONDS):
-                if not engine.feed.is_connected:
-                    await engine.server.info()
+                # The feed may live on a password that has been changed since.
+                await engine.server.info()
                 await engine.check_contract()
         except Unauthorised:
             return YES, Check(ok=False, why=PASSWORD), unseen
