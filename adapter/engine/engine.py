@@ -19,7 +19,8 @@ from adapter.core.offsets import OffsetTable
 from adapter.engine.counters import Counters
 from adapter.engine.hub import Hub
 from adapter.engine.idle import Places
-from adapter.engine.mcp import NotAdded, Registrations, not_added
+from adapter.engine.mcp import Registrations
+from adapter.engine.mcpmisses import NotAdded, not_added
 from adapter.engine.observer import Observer, Silent
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
@@ -315,8 +316,11 @@ class Engine:
             self._roots[session_id] = root
 
     def _saw_pid(self, pid: int) -> None:
-        if pid:
-            self._pid = pid
+        """Whoever reads it first: a reading after a gap, or the look at a new connection."""
+        if pid and self._pid not in (0, pid):
+            self._contract = None
+            self.mcp.recheck(None)
+        self._pid = pid or self._pid
 
     def _context_size(self, directory: str, model: str | None) -> int | None:
         catalogue = self.catalogues.last(directory)
@@ -335,12 +339,9 @@ class Engine:
         if connection != self.feed.counters.connections:
             # An answer of before a reconnect may be that of another process.
             return
-        if self._pid and info.pid != self._pid:
-            self._contract = None
-            self.mcp.recheck(None)
+        self._saw_pid(info.pid)
         self.mcp.reconnected()
         self._version = info.version
-        self._saw_pid(info.pid)
         for hub in self._hubs.values():
             hub.step(v.ServerSeen(info.pid))
 

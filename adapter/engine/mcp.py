@@ -14,18 +14,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from adapter.acp.mcpfailures import reason as reason_of
 from adapter.acp.mcpservers import Json, config, registered_name, wanted
 from adapter.config import McpSettings
-from adapter.core import values as v
+from adapter.engine.mcpmisses import Miss, NotAdded, is_unanswered, reason_in, why
 from adapter.engine.tasks import Tasks
-from adapter.upstream.errors import (
-    Ambiguous,
-    Refused,
-    Unauthorised,
-    Unreachable,
-    UpstreamError,
-)
+from adapter.upstream.errors import UpstreamError
 from adapter.upstream.mcp import McpServers
 from contract.mcp import CONNECTED, PENDING, McpServer, McpStatus
 
@@ -38,14 +31,6 @@ START_SHARE: Final = 0.4
 PAUSES: Final = (1.0, 5.0, 30.0, 120.0)
 # Registrations that could not be removed and are remembered; one more is left at the server.
 LEFT: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class NotAdded:
-    """A server that its session goes on without; `name` is the client's, `reason` a phrase."""
-
-    name: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -63,7 +48,10 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Session:
-    """`lock` is held while anything of the session changes at the server; `users` wait for it."""
+    """`lock` is held while anything of the session changes at the server; `users` wait for it.
+
+    `stale`: a check is due. `unanswered`: the last one had no answer.
+    """
 
     directory: str
     entries: dict[str, _Entry] = field(default_factory=dict)
@@ -73,6 +61,7 @@ class _Session:
     again: asyncio.Task[None] | None = None
     check: asyncio.Task[None] | None = None
     stale: bool = False
+    unanswered: bool = False
 
     @property
     def unheld(self) -> list[str]:
@@ -167,10 +156,12 @@ class Registrations:
         ]
 
     def reconnected(self) -> None:
-        """The server answers again: what could not be removed is tried anew."""
+        """The server answers again: what it left without an answer is tried anew."""
         for session_id, session in list(self._sessions.items()):
             for name in session.unheld:
                 session.entries[name].failures = 0
+            if session.unanswered:
+                self._check(session_id, session)
             self._sweep(session_id)
 
     def recheck(self, directory: str | None) -> None:
@@ -178,17 +169,23 @@ class Registrations:
         its configuration anew. What is missing is registered again. None: every directory."""
         for session_id, session in self._sessions.items():
             if directory in (None, session.directory):
-                session.stale = True
-                if session.check is None or session.check.done():
-                    work = self._recheck(session_id, session)
-                    session.check = self._tasks.start(work, f"check of MCP of {session_id}")
+                self._check(session_id, session)
+
+    def _check(self, session_id: str, session: _Session) -> None:
+        session.stale = True
+        if session.check is None or session.check.done():
+            work = self._recheck(session_id, session)
+            session.check = self._tasks.start(work, f"check of MCP of {session_id}")
 
     async def _recheck(self, session_id: str, session: _Session) -> None:
+        """A check without an answer is repeated once, and then when the server answers again."""
+        repeats = 0
         while session.stale:
-            await self._sleep(self.settings.settle)
-            session.stale = False
+            await self._sleep(PAUSES[0] if session.unanswered else self.settings.settle)
+            session.stale = session.unanswered = False
             async with self._changing(session_id, session):
                 there = await self._read(session)
+                session.unanswered = there is None
                 held = {
                     name: one
                     for name, one in session.entries.items()
@@ -196,11 +193,14 @@ class Registrations:
                 }
                 holders = {name: frozenset(one.holders) for name, one in held.items()}
                 end = self._clock() + self.settings.seconds
-                failures = await self._put_all(session, held, end)
+                failures = await self._put_all(session, held, end, again=True)
             for owner in frozenset().union(*holders.values()):
                 lost = [failure for failure, name in failures if owner in holders[name]]
                 if lost:
                     self._lost(session_id, owner, lost)
+            if session.unanswered and not repeats:
+                repeats += 1
+                session.stale = True
 
     async def _register(
         self, session: _Session, owner: int, names: Mapping[str, McpServer], end: float
@@ -220,41 +220,47 @@ class Registrations:
         return [failure for failure, _ in await self._put_all(session, fresh, end)]
 
     async def _put_all(
-        self, session: _Session, fresh: Mapping[str, _Entry], end: float
+        self, session: _Session, fresh: Mapping[str, _Entry], end: float, *, again: bool = False
     ) -> list[tuple[NotAdded, str]]:
-        """Register these; the failures with their names. Nobody holds them any more then."""
+        """Register these; the failures with their names. Nobody holds them any more then.
+
+        `again`: one without an answer is still held, and no failure so far.
+        """
         if not fresh:
             return []
-        reasons: dict[str, str] = {}
+        misses: dict[str, Miss] = {}
         for name, entry in fresh.items():
-            reason = await self._put(session.directory, name, entry, end)
-            if reason is not None:
-                reasons[name] = reason
-        states = await self._settled(session, fresh.keys() - reasons.keys(), end)
+            miss = await self._put(session.directory, name, entry, end)
+            if miss is not None:
+                misses[name] = miss
+        states = await self._settled(session, fresh.keys() - misses.keys(), end)
         failures = []
         for name, entry in fresh.items():
-            if name not in reasons and _stands(states, name):
+            if name not in misses and _stands(states, name):
                 continue
-            reason = reasons.get(name) or _reason(states, name)
-            failures.append((NotAdded(entry.label, reason), name))
+            miss = misses.get(name) or Miss(reason_in(states, name), states is None)
+            if again and miss.is_unanswered:
+                session.unanswered = True
+                continue
+            failures.append((NotAdded(entry.label, miss.reason), name))
             entry.holders.clear()
         if len(failures) < len(fresh):
             # The tools are offered about 100 ms after the server says that they are there.
             await self._sleep(self.settings.settle)
         return failures
 
-    async def _put(self, directory: str, name: str, entry: _Entry, end: float) -> str | None:
-        """The reason of a failure. It may be at work all the same, so it is removed then."""
+    async def _put(self, directory: str, name: str, entry: _Entry, end: float) -> Miss | None:
+        """None if it was taken. It may be at work all the same, so it is removed else."""
         left = end - self._clock()
-        late = f"it was not there within the {self.settings.seconds:g} s that all have"
+        late = Miss(f"it was not there within the {self.settings.seconds:g} s that all have")
         if left <= 0:
             return late
         try:
             await self._servers.put(directory, name, entry.config, left)
         except UpstreamError as error:
-            why = _why(error)
-            logger.info("the MCP server %s was not added: %s", name, why)
-            return late if self._clock() >= end else why
+            phrase = why(error)
+            logger.info("the MCP server %s was not added: %s", name, phrase)
+            return late if self._clock() >= end else Miss(phrase, is_unanswered(error))
         return None
 
     async def _settled(
@@ -275,7 +281,7 @@ class Registrations:
         try:
             return await self._servers.statuses(session.directory, self.settings.patience)
         except UpstreamError as error:
-            logger.info("the MCP servers of %s cannot be read: %s", session.directory, _why(error))
+            logger.info("the MCP servers of %s cannot be read: %s", session.directory, why(error))
             return None
 
     def _sweep(self, session_id: str) -> None:
@@ -322,9 +328,9 @@ class Registrations:
         entry = session.entries[name]
         entry.failures += 1
         if entry.failures > 1:
-            logger.info("the MCP server %s was not removed again: %s", name, _why(error))
+            logger.info("the MCP server %s was not removed again: %s", name, why(error))
             return
-        logger.warning("the MCP server %s was not removed: %s", name, _why(error))
+        logger.warning("the MCP server %s was not removed: %s", name, why(error))
         known = [one for each in self._sessions.values() for one in each.entries.values()]
         if sum(one.failures > 0 for one in known) > LEFT:
             logger.warning("the MCP server %s is left at the server", name)
@@ -358,36 +364,3 @@ async def _held(lock: asyncio.Lock, seconds: float) -> AsyncIterator[bool]:
 
 def _stands(states: Mapping[str, McpStatus] | None, name: str) -> bool:
     return states is not None and name in states and states[name].status == CONNECTED
-
-
-def _reason(states: Mapping[str, McpStatus] | None, name: str) -> str:
-    if states is None or name not in states:
-        return "the OpenCode server does not say that it started"
-    return reason_of(states[name])
-
-
-def _why(error: UpstreamError) -> str:
-    """What became of a request, as one phrase."""
-    match error:
-        case Unreachable():
-            return "the OpenCode server cannot be reached"
-        case Unauthorised():
-            return "the OpenCode server refused the password"
-        case Refused():
-            return "the OpenCode server refused it"
-        case Ambiguous():
-            return "the OpenCode server gave no definite answer"
-        case _:
-            return "the OpenCode server gave no usable answer"
-
-
-def not_added(owner: int, failures: Sequence[NotAdded]) -> v.Notice:
-    """One notice for all that a session goes on without."""
-    listed = "; ".join(f"{one.name} ({one.reason})" for one in failures)
-    what = "This MCP server was" if len(failures) == 1 else "These MCP servers were"
-    return v.Notice(
-        owner,
-        "mcp",
-        f"{what} not added, and the session goes on without: {listed}.",
-        {"servers": [{"name": one.name, "reason": one.reason} for one in failures]},
-    )

@@ -102,6 +102,7 @@ class StubServer:
         """
         self.feed.close_all(End.TORN)
         if kind == "lost":
+            await self._cut_off()
             await self.host.kill()
         await self._hang_up()
         if kind == "lost":
@@ -134,6 +135,17 @@ class StubServer:
         await web.TCPSite(runner, LOOPBACK, self._port, reuse_address=True).start()
         self._port = runner.addresses[0][1]
         self.url = f"http://{LOOPBACK}:{self._port}"
+
+    async def _cut_off(self) -> None:
+        """Nobody sees a server that has lost a part of its state: no request is answered more."""
+        if self._runner is None:
+            return
+        for site in list(self._runner.sites):
+            await site.stop()
+        server = self._runner.server
+        for connection in server.connections if server is not None else ():
+            if connection.transport is not None:
+                connection.transport.abort()
 
     async def _hang_up(self) -> None:
         """Close the port and every connection."""

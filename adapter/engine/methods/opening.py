@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from adapter.acp.meta import ours, path
 from adapter.acp.transport import Call
 from adapter.core import values as v
-from adapter.engine.mcp import NotAdded, not_added
+from adapter.engine.mcpmisses import NotAdded, not_added
 from adapter.engine.methods.desk import Desk, Json
 from adapter.engine.methods.directories import check_home, directory_of, home_of
 from adapter.engine.past import Reading

@@ -19,7 +19,7 @@ from adapter.upstream.errors import Unreachable
 from contract.errors import AcpError, Code
 from contract.reads import Session
 from contract.routes import ROUTES
-from stubs.server import Cut
+from stubs.server import Cut, Rule
 from stubs.waiting import until
 from tests.unit.engine.front import Stage, stage, words
 from tests.unit.engine.rig import URL, no_pause, unreachable
@@ -217,6 +217,25 @@ async def test_a_new_server_process_is_noticed(scene: Stage) -> None:
     reads = len(scene.asked("GET", "/api/info"))
     await scene.stub.restart("finished")
     await scene.until_asked("GET", "/api/info", reads + 1)
+
+
+async def test_a_new_process_is_noticed_whoever_reads_its_number_first(scene: Stage) -> None:
+    """The look at the new connection is held up, and the reading of a turn is not."""
+    front = await scene.front()
+    session = await front.new(scene.root)
+    front.prompt(session, "@@text 3 && wait 60000@@")
+    await front.until_text(session, words(3))
+    await scene.engine.check_contract()
+    number = scene.engine.server_seen[1]
+    scene.stub.faults.add(Rule("delay", "/api/info", seconds=30))
+    await scene.stub.restart("lost")
+
+    async def seen() -> bool:
+        return scene.engine.server_seen[1] != number
+
+    await until("the new process is seen", seen)
+    await scene.engine.check_contract()
+    assert len(scene.asked("GET", "/openapi.json")) == 2
 
 
 async def test_leaving_the_engine_leaves_no_task(tmp_path: Path) -> None:

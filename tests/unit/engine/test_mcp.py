@@ -10,7 +10,8 @@ import pytest
 
 from adapter.acp.mcpservers import registered_name
 from adapter.config import McpSettings
-from adapter.engine.mcp import LEFT, PAUSES, NotAdded, Registrations, not_added
+from adapter.engine.mcp import LEFT, PAUSES, Registrations
+from adapter.engine.mcpmisses import NotAdded, not_added
 from adapter.upstream.errors import (
     Ambiguous,
     Refused,
@@ -32,7 +33,8 @@ SECRET = "cAnary"
 
 class Server(McpServers):
     """The server's side: what is listed, what was asked, and what fails: each `put` with
-    `failure` though it had its effect, and so many removals without any."""
+    `failure` though it had its effect, and so many puts and removals without any. One that
+    `falls_deaf` takes a put and answers no reading."""
 
     def __init__(self) -> None:
         super().__init__(Transport("http://127.0.0.1:9", None, ServerSettings()))
@@ -40,6 +42,8 @@ class Server(McpServers):
         self.asked: list[str] = []
         self.starts: dict[str, str] = {}
         self.failure: UpstreamError | None = None
+        self.lost_puts = 0
+        self.falls_deaf = False
         self.refused_removals = 0
         self.unread: UpstreamError | None = None
         self.unremovable: UpstreamError | None = None
@@ -51,6 +55,11 @@ class Server(McpServers):
         self, directory: str, name: str, config: Mapping[str, object], deadline: float
     ) -> None:
         self.asked.append(f"put {name}")
+        if self.lost_puts:
+            self.lost_puts -= 1
+            raise Unreachable("It is down.")
+        if self.falls_deaf:
+            self.unread = Unreachable("It is down.")
         status = self.starts.get(name, "connected")
         self.listed[name] = McpStatus(
             status=status, error=f"boom {SECRET}" if status == "failed" else ""
@@ -338,6 +347,34 @@ async def test_a_server_that_does_not_answer_is_not_taken_for_one_that_forgot() 
         one.made.recheck(HOME)
         await one.until("it was read again", lambda: one.server.asked.count("unread") == 2)
         assert one.puts == 1
+
+
+async def test_what_got_no_answer_of_a_server_that_goes_down_comes_back() -> None:
+    """It is tried once more, and then when the server answers again."""
+    async with rig() as one:
+        await one.add("a")
+        one.server.listed.clear()
+        one.server.lost_puts = 2
+        one.made.recheck(HOME)
+        await one.until("it was tried again", lambda: one.server.lost_puts == 0)
+        one.made.reconnected()
+        await one.until("it is back", lambda: named("a") in one.server.listed)
+        assert (one.puts, one.lost, one.made.unheld()) == (4, [], [])
+
+
+async def test_one_that_a_server_took_before_it_went_down_comes_back() -> None:
+    async with rig() as one:
+        await one.add("a")
+        one.server.listed.clear()
+        one.server.falls_deaf = True
+        one.made.recheck(HOME)
+        await one.until("it was tried", lambda: one.puts == 2)
+        await one.until("it was read in vain", lambda: one.server.asked.count("unread") == 2)
+        one.server.listed.clear()
+        one.server.falls_deaf, one.server.unread = False, None
+        one.made.reconnected()
+        await one.until("it is back", lambda: named("a") in one.server.listed)
+        assert (one.lost, one.made.unheld()) == ([], [])
 
 
 async def test_who_brings_none_has_none() -> None:
