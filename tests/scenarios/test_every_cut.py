@@ -61,7 +61,7 @@ class Worker:
         """The turn, its feed cut after so many events of its session."""
         cut, session = await self._plan(project := self._project(), after, clean=clean)
         seen = await self._play(project, session)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await cut.done.wait()
         return seen
 
