@@ -88,7 +88,8 @@ async def test_an_ask_that_another_front_end_answers_is_withdrawn(stage: Stage) 
     session = await agent.new_session(stage.project({"shell": "ask"}))
     async with prompting(agent, session, f"@@{shell('echo hi')} || text 2@@") as prompt:
         ask = await front.until_ask(session)
-        await agent.wait_for(lambda: bool(agent.transcript(session).asks))
+        asked = "session/request_permission"
+        await agent.wait_for(lambda: asked in [one.message.get("method") for one in agent.updates])
         reply = f"session/{session}/permission/{ask['id']}/reply"
         await front.post(reply, {"decision": "once"})
         assert (await prompt)["stopReason"] == "end_turn"

@@ -38,6 +38,7 @@ async def test_a_server_that_is_down_and_comes_up_later(tmp_path: Path) -> None:
             assert agent.transcript(session).text() == words(3)
 
 
+@pytest.mark.in_process
 async def test_a_server_without_a_route_is_refused_by_its_name(tmp_path: Path) -> None:
     paths: dict[str, dict[str, object]] = {}
     for route in REQUIRED:
