@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from adapter.core.values import Oddity
 from adapter.daemon.daemon import Daemon
 from adapter.daemon.metrics import OTHER, PREFIX, Metrics
+from adapter.engine.engine import Engine
 from adapter.limits import Bound
 from contract.version import VERSION
 
@@ -45,6 +46,8 @@ class Standing(Collector):
         yield _gauge("clients", "Clients that are connected.", len(clients))
         yield _gauge("attached_sessions", "Sessions that are open.", engine.open_sessions)
         yield _gauge("pending_prompts", "Prompts in flight, of every client.", engine.turns)
+        about = "Since the oldest prompt in flight was taken; 0 without one."
+        yield _gauge("oldest_prompt_seconds", about, _age_of_oldest(engine))
         queues = {
             "prompts": sum(client.queued for client in clients),
             "updates": sum(client.owed for client in clients),
@@ -83,6 +86,11 @@ class Standing(Collector):
         omitted[Oddity.CHARACTERS_GONE.value] = counters[Oddity.CHARACTERS_GONE]
         about = "Characters, or things, that clients were not shown, by what kept them away."
         yield _counter("omitted", about, omitted, "kind")
+
+
+def _age_of_oldest(engine: Engine) -> float:
+    began = [hub.settlements.oldest for hub in engine.hubs]
+    return max((engine.clock() - one for one in began if one is not None), default=0.0)
 
 
 class Process(ProcessCollector):

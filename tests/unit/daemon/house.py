@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -260,7 +261,9 @@ async def house(
     root: Path,
     terms: Terms | None = None,
     permission: Json | None = None,
+    *,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    clock: Callable[[], float] = time.monotonic,
     observer: Observer | None = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
@@ -273,7 +276,9 @@ async def house(
     listener = listen(str(root / "run" / "acp.sock"))
     async with (
         StubServer(shape) as stub,
-        Engine(Settings(server=stub.url, **settings), sleep=sleep, observer=observer) as engine,
+        Engine(
+            Settings(server=stub.url, **settings), clock=clock, sleep=sleep, observer=observer
+        ) as engine,
         Daemon(engine, listener, terms or Terms()) as daemon,
         AsyncExitStack() as stack,
     ):

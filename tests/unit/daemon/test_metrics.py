@@ -24,9 +24,10 @@ ID = re.compile(r"(^|\W)(ses|msg|per|frm|evt)_|/tmp|\d{4}")
 NAMES = (
     "build_info", "sse_connected", "sse_reconnects_total", "sse_gap_seconds_count", "events_total",
     "unknown_events_total", "prompts_total", "prompt_seconds_count", "first_chunk_seconds_count",
-    "pending_prompts", "attached_sessions", "clients", "permissions_total", "reconcile_total",
-    "recovered_bytes_total", "http_requests_total", "http_seconds_count", "omitted_total",
-    "queue_depth", "loop_lag_seconds_count", "limits_hit_total", "oddities_total",
+    "pending_prompts", "oldest_prompt_seconds", "attached_sessions", "clients",
+    "permissions_total", "reconcile_total", "recovered_bytes_total", "http_requests_total",
+    "http_seconds_count", "omitted_total", "queue_depth", "loop_lag_seconds_count",
+    "limits_hit_total", "oddities_total",
 )  # fmt: skip
 
 

@@ -15,6 +15,13 @@ from contract.version import VERSION
 from tests.unit.daemon.admin.office import office
 
 
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @pytest.mark.parametrize(
     ("accept", "media"),
     [
@@ -42,6 +49,29 @@ async def test_limits_that_are_hit_are_counted(tmp_path: Path) -> None:
         await caller.answer(await caller.prompt(session, "@@text 40@@"))
         hit = await place.by("limits_hit_total", "limit")
         assert hit == {"sessions_per_connection": 1, "turn_output_bytes": 1}
+
+
+async def test_the_age_of_the_oldest_prompt_is_told(tmp_path: Path) -> None:
+    clock = Clock()
+    async with office(tmp_path, clock=clock) as place:
+        assert await place.value("oldest_prompt_seconds") == 0
+        callers = [await place.home.client() for _ in range(3)]
+        sessions = [await caller.new(tmp_path) for caller in callers]
+        prompts: list[int] = []
+        for caller, session in zip(callers, sessions, strict=True):
+            prompts.append(await caller.prompt(session, "@@wait 30000@@"))
+            await place.until_value("pending_prompts", len(prompts))
+            clock.now += 600
+        assert await place.value("oldest_prompt_seconds") == 1800
+        ages: list[float] = []
+        for caller, session, prompt in zip(callers[:2], sessions, prompts, strict=False):
+            params = {"sessionId": session}
+            await caller.say({"jsonrpc": "2.0", "method": "session/cancel", "params": params})
+            await caller.answer(prompt)
+            ages.append(await place.value("oldest_prompt_seconds"))
+        assert ages == [1200, 600]
+        await callers[2].hang_up()
+        await place.until_value("oldest_prompt_seconds", 0)
 
 
 def samples(collector: Process) -> dict[str, float]:
