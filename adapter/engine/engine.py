@@ -165,8 +165,8 @@ class Engine:
 
     @property
     def is_reading(self) -> bool:
-        """Whether somebody looks after the feed, be it up or down."""
-        return self._reading is not None and not self._reading.done()
+        """Whether somebody looks after the feed, be it up or down, and gets on with it."""
+        return self._reading is not None and not self._reading.done() and self.feed.is_turning
 
     def reconfigure(self, settings: Settings) -> None:
         """Go by other settings of the same server from now on.

@@ -91,6 +91,7 @@ class Feed:
         self._settings = settings or FeedSettings()
         self._sleep = sleep
         self._up = asyncio.Event()
+        self._turned = clock()
         self._lines: EventLines | None = None
         self._wait = wait_exponential(
             multiplier=self._settings.first_pause, max=self._settings.longest_pause
@@ -105,6 +106,17 @@ class Feed:
         """When a byte last came on this connection, by the injected clock; None without one."""
         return None if self._lines is None else self._lines.last_byte
 
+    @property
+    def is_turning(self) -> bool:
+        """Whether the last step of `run` is no longer ago than its steps take at most.
+
+        Up or down: a connection has a time for its first event and for a silence, and the pause
+        before the next one is bounded.
+        """
+        times = self._settings
+        longest = times.first_frame + times.silence + times.longest_pause + times.jitter
+        return self._clock() - max(self._turned, self.last_byte or 0.0) <= longest
+
     async def ready(self, timeout: float) -> bool:
         """Whether the feed is connected within `timeout` seconds."""
         try:
@@ -118,13 +130,14 @@ class Feed:
         """Connects, reads and connects again until cancelled."""
         failures = 0
         while True:
-            opened = self._clock()
+            opened = self._turned = self._clock()
             try:
                 reason = await self._connection()
             finally:
                 was_up = self._up.is_set()
                 self._up.clear()
                 self._lines = None
+                self._turned = self._clock()
             settled = was_up and self._clock() - opened >= self._settings.settled
             failures = 1 if settled else failures + 1
             if reason is None:

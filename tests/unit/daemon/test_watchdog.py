@@ -83,6 +83,22 @@ async def test_a_feed_that_is_down_is_looked_after_and_one_whose_task_ended_is_n
         await until("the feed has nobody", ended)
 
 
+async def test_a_feed_whose_task_stands_still_is_not_looked_after() -> None:
+    now = 0.0
+    still = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        still.set()
+        await asyncio.Event().wait()
+
+    async with Engine(Settings(server=NOWHERE), clock=lambda: now, sleep=pause) as engine:
+        async with asyncio.timeout(30):
+            await still.wait()
+        assert engine.is_reading
+        now += 3600.0
+        assert not engine.is_reading
+
+
 def block() -> None:
     """Fifty times as long as between two signs of life."""
     time.sleep(0.05)

@@ -331,6 +331,65 @@ async def test_pauses_grow_and_start_again_after_a_connection_that_lived() -> No
     assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.4, 0.1, 0.2])
 
 
+@pytest.mark.parametrize("up", [True, False])
+async def test_a_run_that_stands_still_is_known(up: bool) -> None:
+    """By the longest of what it waits for: a silence of 40 s, and 5 s each before and after."""
+    now = 100.0
+    pausing = asyncio.Event()
+
+    async def for_ever(seconds: float) -> None:
+        pausing.set()
+        await asyncio.Event().wait()
+
+    async def short(wire: Wire) -> None:
+        await wire.head(503)
+
+    log = Log()
+    settings = FeedSettings(jitter=0)
+    async with WireServer(steady if up else short) as wire, Server(wire.url) as server:
+        feed = Feed(server, Watch(), log, lambda: now, settings, sleep=for_ever)
+        task = asyncio.create_task(feed.run())
+        if up:
+            await log.length(1)
+        else:
+            async with asyncio.timeout(5):
+                await pausing.wait()
+        assert feed.is_connected is up
+        now = 150.0
+        late = feed.is_turning
+        now = 151.0
+        assert (late, feed.is_turning) == (True, False)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_connection_turns_with_each_byte() -> None:
+    now = 0.0
+    more = asyncio.Event()
+
+    async def script(wire: Wire) -> None:
+        await wire.connected()
+        await more.wait()
+        await wire.event("session.text.delta", **delta("a"))
+        await stay(wire)
+
+    log = Log()
+    watch = Watch()
+    watch.add(OURS)
+    async with WireServer(script) as wire, Server(wire.url) as server:
+        feed = Feed(server, watch, log, lambda: now)
+        task = asyncio.create_task(feed.run())
+        await log.length(1)
+        now += 3600.0
+        more.set()
+        await log.length(2)
+        assert feed.is_turning
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
 async def test_nobody_listening_is_lost_and_tried_again() -> None:
     async with WireServer(steady) as wire:
         url = wire.url
