@@ -50,7 +50,7 @@ class Line:
     level: int
     logger: str
     message: str
-    fields: Mapping[str, str]
+    fields: Mapping[str, str | int | float]
     trace: tuple[str, ...]
 
 
@@ -117,10 +117,11 @@ def escaped(text: str) -> str:
     )
 
 
-def _word(value: str) -> str:
+def _word(value: str | float) -> str:
     """A value that ends where the next field begins."""
-    plain = value.isascii() and value.isprintable() and not set(value) & set(' "\\')
-    return value if plain and value else json.dumps(value)
+    word = str(value)
+    plain = word.isascii() and word.isprintable() and not set(word) & set(' "\\')
+    return word if plain and word else json.dumps(word)
 
 
 class _Handler(logging.StreamHandler[TextIO]):

@@ -59,13 +59,22 @@ class Settlements:
             f"after {first:.2f} s" if first is not None else "never",
             outcome.gaps,
             outcome.recovered,
-            extra={
-                "fields": {
-                    "SESSION_ID": self._session_id,
-                    "PROMPT_ID": outcome.message_id,
-                    "OUTCOME": how,
-                    "CODE": str(outcome.code),
-                }
-            },
+            extra={"fields": _fields(settlement, how)},
         )
         self._observer.settled(settlement)
+
+
+def _fields(settlement: Settlement, how: str) -> dict[str, str | int | float]:
+    """What a reader of the log finds a turn by (row O-17); seconds, and characters."""
+    outcome, first = settlement.outcome, settlement.first_chunk
+    shown = {"FIRST_CHUNK_SECONDS": round(first, 3)} if first is not None else {}
+    return {
+        "SESSION_ID": settlement.session_id,
+        "PROMPT_ID": outcome.message_id,
+        "OUTCOME": how,
+        "CODE": outcome.code,
+        "SECONDS": round(settlement.seconds, 3),
+        **shown,
+        "GAPS": outcome.gaps,
+        "RECOVERED": outcome.recovered,
+    }

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from adapter.logs import set_up
 from adapter.upstream.errors import Ambiguous, Refused, Unreachable
 from contract.errors import AcpError, Code
+from tests.support.logs import log_stream
 
 EVIL = "a\nopencode-acp: ERROR forged: b\x1b[2J\u2028c\u202e"
 TURN = {"fields": {"SESSION_ID": "ses_a", "OUTCOME": "end_turn"}}
@@ -22,15 +23,8 @@ TURN = {"fields": {"SESSION_ID": "ses_a", "OUTCOME": "end_turn"}}
 
 @pytest.fixture
 def out() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    httpx = logging.getLogger("httpx").level
-    hook = sys.excepthook
-    yield io.StringIO()
-    sys.excepthook = hook
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("httpx").setLevel(httpx)
+    with log_stream() as stream:
+        yield stream
 
 
 def fail() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from adapter.core.values import Outcome, Stop
 from adapter.engine.observer import Settlement, Silent
 from adapter.engine.settlements import Settlements
+from adapter.logs import set_up
+from tests.support.logs import log_stream
 
 
 class Hears(Silent):
@@ -49,3 +52,23 @@ def test_times_run_from_the_prompt_to_its_first_text_and_to_its_end(
     assert all(part in first for part in ("msg_a", "end_turn", "2.00 s", "1.00 s", "gaps 2"))
     assert "unknown" in second
     assert turns.oldest is None
+
+
+@pytest.mark.parametrize("log_format", ["json", "journal"])
+def test_a_machine_finds_the_same_in_fields(log_format: str) -> None:
+    clock = Clock()
+    turns = Settlements("ses_a", clock, Silent())
+    turns.began(1)
+    clock.now += 1.5
+    turns.shown(1)
+    clock.now += 0.25
+    with log_stream() as out:
+        set_up("info", log_format, daemon=True, stream=out)
+        turns.settled(1, Outcome("msg_a", Stop.END_TURN, gaps=2, recovered=5))
+    fields = {"SESSION_ID": "ses_a", "PROMPT_ID": "msg_a", "OUTCOME": "end_turn", "CODE": 0}
+    fields |= {"SECONDS": 1.75, "FIRST_CHUNK_SECONDS": 1.5, "GAPS": 2, "RECOVERED": 5}
+    if log_format == "json":
+        assert fields.items() <= json.loads(out.getvalue()).items()
+    else:
+        told = " ".join(f"{name}={value}" for name, value in fields.items())
+        assert out.getvalue().endswith(f" {told}\n")
