@@ -93,13 +93,21 @@ class OffsetTable:
         offset = self._at(session_id, part)
         if offset.state is State.CLOSED:
             return ""
+        contradicts = self.contradicts(session_id, part, text)
         offset.state = State.CLOSED
-        if len(text) < offset.sent or not offset.starts(text):
+        if contradicts:
             self.divergences += 1
             return ""
         suffix = text[offset.sent :]
         offset.extend(suffix)
         return suffix
+
+    def contradicts(self, session_id: str, part: Part, text: str) -> bool:
+        """Whether this full text of the part would count as a divergence now."""
+        offset = self._sessions.get(session_id, {}).get(part)
+        if offset is None or offset.state is State.CLOSED:
+            return False
+        return len(text) < offset.sent or not offset.starts(text)
 
     def hold(self, session_id: str) -> None:
         """The feed lost its continuity: no part of the session takes deltas any more."""

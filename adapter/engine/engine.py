@@ -16,6 +16,7 @@ from adapter.acp.overlimit import over
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
+from adapter.engine import recorder
 from adapter.engine.counters import Counters
 from adapter.engine.hub import Hub
 from adapter.engine.idle import Places
@@ -91,6 +92,7 @@ class Engine:
             saw_pid=self._saw_pid,
             follow=self._follow,
             context_size=self._context_size,
+            flights=recorder.pace(clock),
             counters=self.counters,
             observer=self.observer,
         )

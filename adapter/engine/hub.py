@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from adapter.acp import updates
@@ -23,15 +23,14 @@ from adapter.engine.flights import Flights
 from adapter.engine.leaving import stop_by_reads
 from adapter.engine.offers import Offers, Told
 from adapter.engine.past import Past
-from adapter.engine.recorder import Recorder
+from adapter.engine.recorder import CHILDREN, Recorder
 from adapter.engine.repeats import Repeats
 from adapter.engine.services import Services
 from adapter.engine.settlements import Settlements
 from adapter.engine.tasks import Tasks
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
-from contract.errors import Code
-from contract.events import Event
+from contract.events import Event, SessionCreated
 from contract.reads import Session
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,15 @@ class Hub:
         self._timers = Timers(lambda timer: self.step(v.Fired(timer)))
         self._tasks = Tasks()
         self.settlements = Settlements(session.id, services.clock, services.observer)
-        self._recorder = Recorder(session.id, services.clock)
+        self._recorder = Recorder(
+            self.core,
+            services.offsets,
+            self._limits,
+            services.clock,
+            services.flights,
+            pid=services.pid,
+            before=self._stands,
+        )
         self._flights = Flights(services, self.session_id, directory, self.core, self.step)
         self._asking = Asking(services, self.session_id, directory, self.step)
         self._effects = Effects(services, self.session_id, directory, self.step)
@@ -208,7 +215,7 @@ class Hub:
             await asyncio.wait(frozenset(self._tasks), timeout=self._services.settings.exit_event)
         turn = self.core.turn_of(owner)
         doubtful = turn is not None and (turn.phase is not Phase.RUNNING or self.core.in_gap)
-        outputs = self.core.step(v.Left(owner, interrupt))
+        outputs = self._recorder.step(v.Left(owner, interrupt))
         stops = [o.turn_id for o in outputs if isinstance(o, v.Interrupt)]
         withdrawals = [o.turn_id for o in outputs if isinstance(o, v.Withdraw)]
         for output in outputs:
@@ -261,18 +268,26 @@ class Hub:
         for one, is owed all the same.
         """
         faults = 0
-        self._recorder.given(given, self._services.pid())
-        for output in self.core.step(given):
+        for output in self._recorder.step(given):
             try:
                 self._perform(output)
             except Exception:
                 logger.exception("%s could not be performed", type(output).__name__)
                 faults += 1
         self._stepped.set()
-        if not self.core.turn_ids:
-            self._recorder.landed()
         if faults:
             raise RuntimeError("an output of the core could not be performed")
+
+    def _stands(self) -> Iterator[v.Input]:
+        """What gives a new core the state of this one while it has no turn."""
+        for child_id in sorted(self.core.children)[:CHILDREN]:
+            made = {"session_id": child_id, "parent_id": self.session_id}
+            yield v.Heard(SessionCreated(**made))
+        for one in self._attachments.values():
+            if one.ambient:
+                yield v.Watch(one.owner)
+        if self.core.in_gap:
+            yield v.FeedLost()
 
     def _perform(self, output: v.Output) -> None:
         match output:
@@ -322,8 +337,6 @@ class Hub:
                 self._settled(output)
             case v.Counted(bound, times):
                 self._services.counters.hit(bound, times)
-                if bound is v.Oddity.DIVERGENCES:
-                    self._recorder.tell("a text was not as it had been shown")
             case v.TakeSnapshot(needed):
                 self._window.open(needed)
             case _:
@@ -333,8 +346,6 @@ class Hub:
         self._repeats.forget(settled.owner)
         self._flights.settle(settled.outcome)
         self.settlements.settled(settled.owner, settled.outcome)
-        if settled.outcome.code == Code.UNKNOWN_OUTCOME:
-            self._recorder.tell(f"{settled.outcome.message_id} ended unknown")
 
     def _ask_server(self, output: v.Output) -> None:
         name = f"{type(output).__name__} in {self.session_id}"

@@ -1,4 +1,4 @@
-"""The flight recorder: the newest of what one session's core was given, without texts.
+"""The flight recorder: what one session's core was given while turns were in flight, in heads.
 
 It is written to the log when a turn ends unknown or a text was not as it had been shown, so that
 `opencode-acp replay` can run the core on it. What it holds is let go of when no turn is left.
@@ -6,70 +6,231 @@ It is written to the log when a turn ends unknown or a text was not as it had be
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final
 
-from adapter.core.values import Input
-from adapter.engine.heads import head
+import orjson
+
+from adapter.core import values as v
+from adapter.core.offsets import OffsetTable, Part
+from adapter.core.session import SessionCore
+from adapter.engine.entries import Run, head_of, key_of, turn_of
+from adapter.engine.heads import CLASS, TEXT, UNTRUE, head
+from adapter.engine.pace import Pace
+from adapter.limits import DEFAULTS, Limits
+from contract import events as ev
+from contract.errors import Code
 
 logger = logging.getLogger(__name__)
 
-FIRST: Final = 16
-"""Of the inputs of a flight these are always kept: how its turns began."""
-NEWEST: Final = 160
 BYTES: Final = 32 * 1024
-"""Of the JSON of a flight; journald cuts a line at 48 KiB. The oldest of the newest go first."""
+"""Of the JSON of a flight: journald cuts a line at 48 KiB. The oldest input goes first."""
+PINNED: Final = 32
+"""Inputs that name a turn in flight stay, so many of them: they tell how it began."""
+CHILDREN: Final = 32
+"""Sub-agents of earlier turns that a flight begins with."""
+FLIGHTS: Final = 8
+SECONDS: Final = 60.0
+"""So many flights of one engine are written in any so many seconds: a server that goes down takes
+all turns along."""
 MARK: Final = '{"flight":1,'
+CUT: Final = "~cut"
 
-Entry = tuple[int, str]
+Json = Any
+
+
+def pace(clock: Callable[[], float]) -> Pace:
+    """How often one engine writes flights."""
+    return Pace(FLIGHTS, SECONDS, clock)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Entry:
+    text: bytes
+    turn_id: str | None
+    """The turn that the input names."""
 
 
 class Recorder:
-    """One session's. Times are milliseconds since its flight began."""
+    """One session's, in front of its core. Times are milliseconds since the flight began.
 
-    def __init__(self, session_id: str, clock: Callable[[], float]) -> None:
-        self._session_id = session_id
+    `pid` is the server's process and `before` what stands for the state of the core, when a flight
+    begins; `pace` is that of all sessions.
+    """
+
+    def __init__(
+        self,
+        core: SessionCore,
+        offsets: OffsetTable,
+        limits: Limits,
+        clock: Callable[[], float],
+        pace: Pace,
+        *,
+        pid: Callable[[], int] = lambda: 0,
+        before: Callable[[], Iterable[v.Input]] = tuple,
+    ) -> None:
+        self._core = core
+        self._offsets = offsets
+        self._limits = limits
         self._clock = clock
+        self._pace = pace
+        self._server_pid = pid
+        self._before = before
+        self._is_flying = False
         self._began = 0.0
         self._pid = 0
-        self._first: list[Entry] = []
-        self._newest: deque[Entry] = deque(maxlen=NEWEST)
+        self._pinned: list[_Entry] = []
+        self._newest: deque[_Entry] = deque()
+        self._size = 0
         self._left_out = 0
+        self._run: Run | None = None
+        self._last: dict[str, Json] = {}
+        self._is_told = False
 
-    def given(self, what: Input, pid: int) -> None:
-        """Keep the head of an input. `pid`: the server's process, when the flight begins."""
-        if not self._first:
-            self._began, self._pid = self._clock(), pid
-        milliseconds = int((self._clock() - self._began) * 1000)
-        entry = (milliseconds, json.dumps(head(what), separators=(",", ":")))
-        if len(self._first) < FIRST:
-            self._first.append(entry)
+    def __len__(self) -> int:
+        """Bytes that are kept."""
+        return self._size
+
+    def step(self, given: v.Input) -> list[v.Output]:
+        """Give the core an input, of which the head is kept."""
+        if not self._is_flying:
+            if not isinstance(given, v.Submit):
+                return self._core.step(given)
+            self._take_off()
+        key = key_of(given.event) if isinstance(given, v.Heard) else None
+        if isinstance(given, v.Heard) and key is not None:
+            self._extend(key, given.event)
         else:
-            self._left_out += len(self._newest) == NEWEST
-            self._newest.append(entry)
+            self._put(given)
+        outputs = self._core.step(given)
+        self._look_at(outputs)
+        return outputs
 
-    def landed(self) -> None:
-        """No turn is left: forget it all."""
-        self._first.clear()
+    def _take_off(self) -> None:
+        self._is_flying = True
+        self._began, self._pid = self._clock(), self._server_pid()
+        for one in self._before():
+            self._put(one)
+
+    def _look_at(self, outputs: Sequence[v.Output]) -> None:
+        """What came of an input may have to be told, and without a turn all is forgotten."""
+        unknown = [
+            one.outcome
+            for one in outputs
+            if isinstance(one, v.Settled) and one.outcome.code == Code.UNKNOWN_OUTCOME
+        ]
+        diverged = any(
+            isinstance(one, v.Counted) and one.bound is v.Oddity.DIVERGENCES for one in outputs
+        )
+        if diverged:
+            self._mark_untrue()
+        if unknown:
+            self._tell(f"{unknown[0].message_id} ended unknown", unknown)
+        elif diverged and not self._is_told:
+            self._is_told = True
+            self._tell("a text was not as it had been shown", ())
+        if not self._core.turn_ids:
+            self._land()
+
+    def block(self, ended: Sequence[v.Outcome] = ()) -> str:
+        """The flight as JSON in one line of ASCII, of `BYTES` and a few at most."""
+        self._close_run()
+        lowered = {
+            one.name: value
+            for one in dataclasses.fields(self._limits)
+            if (value := getattr(self._limits, one.name)) != getattr(DEFAULTS, one.name)
+        }
+        about = {
+            "session": self._core.session_id,
+            "pid": self._pid,
+            "limits": lowered,
+            "left_out": self._left_out,
+            "ended": [[one.message_id, one.code] for one in ended],
+        }
+        given = b",".join(entry.text for entry in (*self._pinned, *self._newest))
+        return f'{MARK}{orjson.dumps(about).decode()[1:-1]},"given":[{given.decode()}]}}'
+
+    # --- keeping --------------------------------------------------------------------------
+
+    def _put(self, what: v.Input) -> None:
+        self._close_run()
+        self._last = head_of(what, self._untrue)
+        self._keep(orjson.dumps([self._at(), self._last]), turn_of(what))
+
+    def _extend(self, key: Hashable, event: ev.Event) -> None:
+        run = self._run
+        if run is None or run.key != key:
+            self._close_run()
+            run = self._run = Run(key, self._at(), head(event))
+        run.pieces += 1
+        if isinstance(event, ev.TextDelta | ev.ReasoningDelta):
+            run.size += len(event.delta)
+
+    def _close_run(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            self._keep(run.text(), None)
+
+    def _keep(self, text: bytes, turn_id: str | None) -> None:
+        if len(text) > BYTES // 2:
+            # It would leave room for nothing else, and whatever is left of it proves nothing.
+            text = orjson.dumps([self._at(), {CUT: self._last.get(CLASS, "")}])
+        self._newest.append(_Entry(text, turn_id))
+        self._size += len(text) + 1
+        while self._size > BYTES:
+            self._drop(self._newest.popleft())
+
+    def _drop(self, entry: _Entry) -> None:
+        turns = frozenset(self._core.turn_ids)
+        if entry.turn_id in turns:
+            if len(self._pinned) == PINNED:
+                over = [one for one in self._pinned if one.turn_id not in turns]
+                self._pinned = [one for one in self._pinned if one.turn_id in turns]
+                self._forget(over)
+            if len(self._pinned) < PINNED and len(entry.text) < BYTES // PINNED // 2:
+                self._pinned.append(entry)
+                return
+        self._forget([entry])
+
+    def _forget(self, entries: Sequence[_Entry]) -> None:
+        self._left_out += len(entries)
+        self._size -= sum(len(one.text) + 1 for one in entries)
+
+    def _land(self) -> None:
+        self._is_flying = self._is_told = False
+        self._pinned.clear()
         self._newest.clear()
-        self._left_out = 0
+        self._size = self._left_out = 0
+        self._run, self._last = None, {}
 
-    def tell(self, why: str) -> None:
-        """Write the flight to the log."""
-        logger.warning("the flight of %s, since %s: %s", self._session_id, why, self.block())
+    def _at(self) -> int:
+        return int((self._clock() - self._began) * 1000)
 
-    def block(self) -> str:
-        """The flight as JSON in one line of ASCII, of `BYTES` at most."""
-        newest = list(self._newest)
-        room = BYTES - sum(len(entry[1]) + 16 for entry in self._first)
-        size = sum(len(entry[1]) + 16 for entry in newest)
-        left_out = self._left_out
-        while newest and size > room:
-            size -= len(newest.pop(0)[1]) + 16
-            left_out += 1
-        entries = ",".join(f"[{at},{text}]" for at, text in [*self._first, *newest])
-        about = f'"session":{json.dumps(self._session_id)},"pid":{self._pid},"left_out":{left_out}'
-        return f'{MARK}{about},"given":[{entries}]}}'
+    # --- texts that were not as they had been shown ---------------------------------------
+
+    def _untrue(self, part: Part, text: str) -> bool:
+        return self._offsets.contradicts(self._core.session_id, part, text)
+
+    def _mark_untrue(self) -> None:
+        """The event that was given last has the text: its stand-in is to be another one as well."""
+        event = self._last.get("event", {})
+        if TEXT in event.get("text", {}) and self._newest:
+            event["text"] = {UNTRUE: event["text"][TEXT]}
+            last = self._newest.pop()
+            self._size -= len(last.text) + 1
+            self._keep(orjson.dumps([self._at(), self._last]), None)
+
+    # --- telling --------------------------------------------------------------------------
+
+    def _tell(self, why: str, ended: Sequence[v.Outcome]) -> None:
+        session_id = self._core.session_id
+        fields: dict[str, str | int] = {"SESSION_ID": session_id}
+        if ended:
+            fields |= {"PROMPT_ID": ended[0].message_id, "CODE": ended[0].code}
+        told = self.block(ended) if self._pace.take() else "left out, since there are many"
+        logger.warning(
+            "the flight of %s, since %s: %s", session_id, why, told, extra={"fields": fields}
+        )

@@ -9,6 +9,7 @@ from adapter.config import Settings
 from adapter.core.offsets import OffsetTable
 from adapter.engine.counters import Counters
 from adapter.engine.observer import Observer, Silent
+from adapter.engine.pace import Pace
 from adapter.engine.submission import Submission
 from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
@@ -36,5 +37,7 @@ class Services:
     """(child, root): hear the events of a descendant."""
     context_size: Callable[[str, str | None], int | None]
     """(directory, model key): tokens of the model's context, None when not known."""
+    flights: Pace
+    """How often what led to an unknown outcome is written to the log."""
     counters: Counters = field(default_factory=Counters)
     observer: Observer = field(default_factory=Silent)

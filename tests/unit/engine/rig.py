@@ -11,6 +11,7 @@ import httpx
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
+from adapter.engine.recorder import pace
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
 from adapter.upstream.catalogue import Catalogues
@@ -103,6 +104,7 @@ class Told:
             saw_pid=self.pids.append,
             follow=lambda child, root: self.followed.append((child, root)),
             context_size=lambda directory, model: 1000,
+            flights=pace(time.clock),
         )
 
 
