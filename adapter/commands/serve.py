@@ -22,7 +22,7 @@ from adapter.daemon.lifecycle import Lifecycle, Signals
 from adapter.daemon.listening import Listener, listen
 from adapter.daemon.metrics import Metrics
 from adapter.daemon.notify import Manager
-from adapter.daemon.process import no_core_dumps
+from adapter.daemon.process import keep_memory
 from adapter.daemon.refusal import Refusal
 from adapter.daemon.reload import Configuration
 from adapter.daemon.watchdog import interval
@@ -59,7 +59,7 @@ def run(given: argparse.Namespace) -> int:
         listeners.append(listener)
         admin = sockets.get(ADMIN) or listen(configuration.start.admin_socket)
         listeners.append(admin)
-        no_core_dumps()
+        keep_memory()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(configuration, listener, admin, manager))
     except Refusal as refusal:

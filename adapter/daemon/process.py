@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
 import resource
 from typing import Final
 
@@ -12,10 +14,23 @@ OTHERS: Final = 192
 """Descriptors besides one for each client: the server's connections, sockets, the log."""
 
 
-def no_core_dumps() -> None:
-    """The password must not end up in a file of the system (X-18)."""
+PR_SET_DUMPABLE: Final = 4
+"""Of prctl(2)."""
+
+
+def keep_memory() -> None:
+    """The password must not end up in a file of the system (X-18): no core dump.
+
+    The limit alone does not hold for a program that the kernel hands dumps to. A process that is
+    not dumpable is looked into by root alone, so neither its memory nor its environment is open
+    to what else runs as its user.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        why = os.strerror(ctypes.get_errno())
+        logger.warning("the memory of this process is open to others of its user: %s", why)
 
 
 def room_for_clients(wanted: int) -> int:

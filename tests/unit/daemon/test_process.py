@@ -1,4 +1,4 @@
-"""What the daemon asks of the system, in a process of its own: limits cannot be raised again."""
+"""What the daemon asks of the system, in a process of its own: nothing of it can be undone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,27 @@ from adapter.daemon.process import OTHERS
 
 SCRIPT = """
 import resource, sys
-from adapter.daemon.process import no_core_dumps, room_for_clients
-no_core_dumps()
-assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+from adapter.daemon.process import room_for_clients
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
 print(room_for_clients(int(sys.argv[3])), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
+
+PRIVATE = """
+import ctypes, resource
+from adapter.daemon.process import keep_memory
+keep_memory()
+print(resource.getrlimit(resource.RLIMIT_CORE)[0], ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+"""3: PR_GET_DUMPABLE."""
+
+
+def test_nothing_of_its_memory_comes_into_a_file() -> None:
+    """X-18."""
+    done = subprocess.run(
+        [sys.executable, "-c", PRIVATE], capture_output=True, check=True, timeout=30
+    )
+    assert done.stdout.split() == [b"0", b"0"]
+    assert done.stderr == b""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -10,6 +11,7 @@ import pytest
 
 from adapter.upstream.client import Server
 from adapter.upstream.feed import Feed, FeedSettings
+from adapter.upstream.transport import Sleep
 from adapter.upstream.watch import Watch
 from contract.events import CatalogueChanged, Event, SessionCreated, TextDelta
 from tests.unit.upstream.wire import Script, Wire, WireServer, stay
@@ -56,13 +58,16 @@ class Log:
 
 @asynccontextmanager
 async def feeding(
-    *scripts: Script, settings: FeedSettings = FAST
+    *scripts: Script,
+    settings: FeedSettings = FAST,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Sleep = asyncio.sleep,
 ) -> AsyncIterator[tuple[Feed, Log, WireServer]]:
     log = Log()
     watch = Watch()
     watch.add(OURS)
     async with WireServer(*scripts) as wire, Server(wire.url) as server:
-        feed = Feed(server, watch, log, settings=settings)
+        feed = Feed(server, watch, log, clock, settings, sleep=sleep)
         task = asyncio.create_task(feed.run())
         try:
             yield feed, log, wire
@@ -344,24 +349,17 @@ async def test_a_run_that_stands_still_is_known(up: bool) -> None:
     async def short(wire: Wire) -> None:
         await wire.head(503)
 
-    log = Log()
+    script = steady if up else short
     settings = FeedSettings(jitter=0)
-    async with WireServer(steady if up else short) as wire, Server(wire.url) as server:
-        feed = Feed(server, Watch(), log, lambda: now, settings, sleep=for_ever)
-        task = asyncio.create_task(feed.run())
-        if up:
-            await log.length(1)
-        else:
-            async with asyncio.timeout(5):
-                await pausing.wait()
+    async with feeding(script, settings=settings, clock=lambda: now, sleep=for_ever) as at:
+        feed, log, _ = at
+        async with asyncio.timeout(5):
+            await (log.length(1) if up else pausing.wait())
         assert feed.is_connected is up
         now = 150.0
-        late = feed.is_turning
+        before = feed.is_turning
         now = 151.0
-        assert (late, feed.is_turning) == (True, False)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        assert (before, feed.is_turning) == (True, False)
 
 
 async def test_a_connection_turns_with_each_byte() -> None:
@@ -374,20 +372,12 @@ async def test_a_connection_turns_with_each_byte() -> None:
         await wire.event("session.text.delta", **delta("a"))
         await stay(wire)
 
-    log = Log()
-    watch = Watch()
-    watch.add(OURS)
-    async with WireServer(script) as wire, Server(wire.url) as server:
-        feed = Feed(server, watch, log, lambda: now)
-        task = asyncio.create_task(feed.run())
+    async with feeding(script, settings=FeedSettings(), clock=lambda: now) as (feed, log, _):
         await log.length(1)
         now += 3600.0
         more.set()
         await log.length(2)
         assert feed.is_turning
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_nobody_listening_is_lost_and_tried_again() -> None:
