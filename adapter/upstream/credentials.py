@@ -24,6 +24,8 @@ SERVICE_CREDENTIAL: Final = "opencode-password"
 """Where the service manager puts a credential, and under which name (systemd.exec(5))."""
 PASSWORD_VARIABLES: Final = ("OPENCODE_SERVER_PASSWORD", "OPENCODE_PASSWORD")
 MAX_FILE_BYTES: Final = 4096
+HIDDEN: Final = "[hidden]"
+"""In place of a password."""
 
 OWN: Final = 0o077
 MANAGED: Final = 0o037
@@ -48,8 +50,15 @@ class Credential:
 
     def header(self) -> str:
         """The value of an `Authorization` header."""
-        pair = f"{USER}:{self.password}".encode()
-        return "Basic " + base64.b64encode(pair).decode("ascii")
+        return f"Basic {self._pair}"
+
+    def hidden_in(self, text: str) -> str:
+        """`text` without the password in either form: who answers may quote the request."""
+        return text.replace(self._pair, HIDDEN).replace(self.password, HIDDEN)
+
+    @property
+    def _pair(self) -> str:
+        return base64.b64encode(f"{USER}:{self.password}".encode()).decode("ascii")
 
 
 def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Credential | None:

@@ -217,7 +217,8 @@ class Transport:
                         last = late
                         try:
                             answer = await self._exchange(route, path, query, body, silence)
-                            return _classified(answer, accept, (ids or {}).get("sessionID", ""))
+                            session_id = (ids or {}).get("sessionID", "")
+                            return _classified(answer, accept, session_id, self.credential)
                         except Unreachable as error:
                             # An earlier attempt that was sent outweighs this one that was not.
                             last = sent or error
@@ -327,13 +328,15 @@ def translated(error: httpx.RequestError | httpx.StreamError) -> UpstreamError:
             return Ambiguous(f"The connection to the OpenCode server broke ({name}).")
 
 
-def _classified(answer: Answer, accept: tuple[int, ...], session_id: str) -> Answer:
+def _classified(
+    answer: Answer, accept: tuple[int, ...], session_id: str, credential: Credential | None
+) -> Answer:
     status = answer.status
     if 200 <= status < 300:
         return answer
     if status in (401, 403):
         raise Unauthorised("The OpenCode server refused the password.")
-    tag, message = _complaint(answer)
+    tag, message = _complaint(answer, credential)
     if status == 404 and tag == "SessionNotFoundError":
         raise SessionMissing(session_id)
     if status in accept and tag is not None:
@@ -345,8 +348,11 @@ def _classified(answer: Answer, accept: tuple[int, ...], session_id: str) -> Ans
     raise Refused(status, tag, message)
 
 
-def _complaint(answer: Answer) -> tuple[str | None, str]:
-    """`_tag` and `message` of an error body; many error bodies are empty (facts, section 8)."""
+def _complaint(answer: Answer, credential: Credential | None) -> tuple[str | None, str]:
+    """`_tag` and `message` of an error body, of which many are empty (facts, section 8).
+
+    The message may quote the request, as proxies do, and is freed from the password.
+    """
     try:
         body = decode(answer.body)
     except DecodeError:
@@ -354,7 +360,8 @@ def _complaint(answer: Answer) -> tuple[str | None, str]:
     if not isinstance(body, dict):
         return None, "no reason given"
     tag, message = body.get("_tag"), body.get("message")
-    return (
-        tag if isinstance(tag, str) else None,
-        message[:MAX_MESSAGE] if isinstance(message, str) else "no reason given",
-    )
+    if not isinstance(message, str):
+        message = "no reason given"
+    elif credential is not None:
+        message = credential.hidden_in(message)
+    return tag if isinstance(tag, str) else None, message[:MAX_MESSAGE]

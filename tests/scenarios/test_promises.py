@@ -18,6 +18,7 @@ import pytest
 from contract import routes
 from stubs.client import choose
 from stubs.server import Settings
+from stubs.server.faults import Rule
 from stubs.server.host import Seen
 from tests.scenarios.backends import StubBackend, stub_backend
 from tests.scenarios.stage import (
@@ -122,11 +123,22 @@ async def test_the_password_is_in_nothing_that_is_said(tmp_path: Path, source: s
             await busy_day(agent, backend)
             session = await agent.new_session(backend.project())
             arguments = arguments_of(agent)
+            # A proxy that quotes what it was asked.
+            quoting = f"You sent Authorization: Basic {BASIC}, which is {SECRET}."
+            for path, status in (("/prompt$", 400), ("/command$", 500)):
+                rule = Rule("status", path, status=status, times=9, message=quoting)
+                backend.stub.faults.add(rule)
+            async with fails(-32603) as refused:
+                await agent.prompt(session, "@@text 1@@")
+            assert "You sent Authorization: Basic [hidden]" in refused().message
+            await agent.new_session(backend.project())
+            backend.stub.faults.clear()
             backend.stub.faults.unauthorized = True
-            async with fails(-32000):
+            async with fails(-32000) as unauthorised:
                 await agent.prompt(session, "@@text 1@@")
             backend.stub.faults.clear()
-            said = json.dumps([line.message for line in agent.updates])
+            errors = [[one.message, one.data] for one in (refused(), unauthorised())]
+            said = json.dumps([[line.message for line in agent.updates], errors])
         told = said.encode() + agent.stderr + arguments
         bodies = "".join(seen.body + seen.path + seen.query for seen in backend.stub.log)
     assert b"session/prompt" in agent.stderr or b"POST" in agent.stderr, agent.stderr[-500:]

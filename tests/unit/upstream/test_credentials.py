@@ -124,6 +124,13 @@ def test_a_repr_hides_the_password() -> None:
     assert SECRET not in repr(Credential(SECRET))
 
 
+def test_what_quotes_the_password_is_freed_from_it() -> None:
+    credential = Credential("hunter2 and more")
+    quoted = f"Authorization: {credential.header()}; hunter2 and more, hunter2"
+    hidden = "Authorization: Basic [hidden]; [hidden], hunter2"
+    assert credential.hidden_in(quoted) == hidden
+
+
 def test_the_header_is_basic_for_the_user_opencode() -> None:
     assert Credential("pw").header() == "Basic b3BlbmNvZGU6cHc="
 
