@@ -275,9 +275,12 @@ async def test_a_cancel_stops_the_helper_and_what_would_be_said_about_it(stage: 
         await until("the helper works", lambda: front.is_active(child))
         await agent.cancel(session)
         result = await prompt
-    assert result["stopReason"] == "cancelled"
+    # A server that is quicker than the second stop has said its word about the helper.
+    assert result["stopReason"] in ("cancelled", "end_turn")
     await front.until_idle(child)
     await front.until_idle(session)
+    helped = await front.rows(child, "assistant")
+    assert [row for row in helped if row.get("finish") == "stop"] == []
     assert (await agent.prompt(session, "@@text 3@@"))["stopReason"] == "end_turn"
     assert agent.transcript(session).text().endswith(words(3))
 
