@@ -45,7 +45,7 @@ class Client:
         """On the engine's clock, in seconds."""
         self._link = link
         self._flush_seconds = FLUSH_LEFT
-        self._connection = Connection(engine)
+        self._connection = Connection(engine, number=number)
         limits = PeerLimits.of(engine.settings.limits)
         count = engine.counters.hit
         self._peer = Peer(link, self._connection, Steady(engine.clock), limits, count=count)

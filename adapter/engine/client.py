@@ -19,6 +19,10 @@ class Client(Protocol):
     def can(self) -> Capabilities:
         """What it advertised."""
 
+    @property
+    def label(self) -> str:
+        """What the log calls it: its number in a daemon, and its name and version."""
+
     def update(self, session_id: str, update: Json) -> None:
         """Send a `session/update`; queued in order, never refused."""
 

@@ -48,8 +48,9 @@ Json = dict[str, object]
 class Connection:
     """The handler behind a peer, and the client's end for the hubs."""
 
-    def __init__(self, engine: Engine, client: Json | None = None) -> None:
+    def __init__(self, engine: Engine, client: Json | None = None, number: int = 0) -> None:
         self._engine = engine
+        self._number = number
         self._peer: Peer | None = None
         self._can = capabilities(client or {})
         self._client_name = client_name(client or {})
@@ -105,6 +106,10 @@ class Connection:
     def client_name(self) -> str:
         """What the client calls itself, with its version; empty if it says nothing."""
         return self._client_name
+
+    @property
+    def label(self) -> str:
+        return " ".join(filter(None, (str(self._number or ""), self._client_name)))
 
     @property
     def turns(self) -> int:

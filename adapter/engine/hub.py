@@ -345,7 +345,9 @@ class Hub:
     def _settled(self, settled: v.Settled) -> None:
         self._repeats.forget(settled.owner)
         self._flights.settle(settled.outcome)
-        self.settlements.settled(settled.owner, settled.outcome)
+        attachment = self._attachments.get(settled.owner)
+        label = attachment.client.label if attachment is not None else ""
+        self.settlements.settled(settled.owner, settled.outcome, label)
 
     def _ask_server(self, output: v.Output) -> None:
         name = f"{type(output).__name__} in {self.session_id}"

@@ -44,8 +44,8 @@ class Settlements:
         if times is not None and times.first is None:
             times.first = self._clock()
 
-    def settled(self, owner: int, outcome: Outcome) -> None:
-        """The turn is over, and its answer known."""
+    def settled(self, owner: int, outcome: Outcome, client: str = "") -> None:
+        """The turn is over, and its answer known. `client` is what the log calls whose it was."""
         now = self._clock()
         times = self._times.pop(owner, _Times(now))
         first = times.first - times.began if times.first is not None else None
@@ -59,18 +59,19 @@ class Settlements:
             f"after {first:.2f} s" if first is not None else "never",
             outcome.gaps,
             outcome.recovered,
-            extra={"fields": _fields(settlement, how)},
+            extra={"fields": _fields(settlement, how, client)},
         )
         self._observer.settled(settlement)
 
 
-def _fields(settlement: Settlement, how: str) -> dict[str, str | int | float]:
+def _fields(settlement: Settlement, how: str, client: str) -> dict[str, str | int | float]:
     """What a reader of the log finds a turn by (row O-17); seconds, and characters."""
     outcome, first = settlement.outcome, settlement.first_chunk
     shown = {"FIRST_CHUNK_SECONDS": round(first, 3)} if first is not None else {}
     return {
         "SESSION_ID": settlement.session_id,
         "PROMPT_ID": outcome.message_id,
+        **({"CLIENT": client} if client else {}),
         "OUTCOME": how,
         "CODE": outcome.code,
         "SECONDS": round(settlement.seconds, 3),

@@ -83,6 +83,7 @@ async def test_the_words_of_a_turn_are_not_logged(tmp_path: Path, log_format: st
             await agent.prompt(session, f"{CANARY} @@error 400 always@@")
         await agent.prompt(session, f"/{CANARY} {CANARY} @@text 2@@")
         await logged(agent, b"recovered", 4)
+        assert (b"CLIENT" in agent.stderr) is (log_format != "text")
 
 
 async def test_the_complaints_of_a_server_are_not_logged(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ class Listener:
 
     def __init__(self, answers: object = ALLOW) -> None:
         self.can = Capabilities(notices=True)
+        self.label = "7 acpx 0.19.1"
         self.answers = answers
         self.updates: list[Any] = []
         self.texts: list[str] = []
