@@ -70,7 +70,7 @@ WORDS: Final = frozenset(
             )
         ),
         *("edit", "write", "read", "grep", "glob", "question", "task", "webfetch", "websearch"),
-        *("patch", "todowrite", "skill", "execute", "build", "plan"),
+        *("patch", "todowrite", "skill", "execute"),
         *(
             word
             for one in (outcome.Call, outcome.Decision, outcome.AskReason, inputs.FormFate)
