@@ -43,6 +43,9 @@ def _header_value(text: str) -> str:
     return text
 
 
+UNTOLD: Final = Field(repr=False)
+"""For what may hold a secret."""
+
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Word = Annotated[str, Field(max_length=32_768)]
 # What no program can be given: the server quotes it in the list that every front end reads.
@@ -53,22 +56,24 @@ class Variable(Params):
     """One variable of a program's environment. Its value may have several lines."""
 
     name: Annotated[Name, AfterValidator(_variable_name)]
-    value: Argument
+    value: Annotated[Argument, UNTOLD]
 
 
 class Header(Params):
     """One HTTP header. The server quotes the value of one that it cannot send."""
 
     name: Annotated[Name, AfterValidator(_header_name)]
-    value: Annotated[Word, AfterValidator(_header_value)]
+    value: Annotated[Word, AfterValidator(_header_value), UNTOLD]
 
 
 class StdioServer(Params):
     """A program that speaks MCP on its standard input and output."""
 
     name: Name
-    command: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_without_nul)]
-    args: Annotated[list[Argument], Field(max_length=256, default_factory=list)]
+    command: Annotated[
+        str, Field(min_length=1, max_length=4096), AfterValidator(_without_nul), UNTOLD
+    ]
+    args: Annotated[list[Argument], Field(max_length=256, default_factory=list), UNTOLD]
     env: Annotated[list[Variable], Field(max_length=256, default_factory=list)]
 
 
@@ -77,7 +82,7 @@ class HttpServer(Params):
 
     type: Literal["http"]
     name: Name
-    url: Annotated[str, Field(min_length=1, max_length=8192)]
+    url: Annotated[str, Field(min_length=1, max_length=8192), UNTOLD]
     headers: Annotated[list[Header], Field(max_length=256, default_factory=list)]
 
 

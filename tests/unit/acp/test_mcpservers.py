@@ -187,3 +187,13 @@ def test_an_address_gets_its_headers() -> None:
         "codemode": False,
         "timeout": {"startup": 1, "catalog": 1},
     }
+
+
+def test_no_repr_of_a_server_shows_what_may_be_secret() -> None:
+    """One that a fault of ours takes into a traceback, at the level `debug`."""
+    pair = {"name": "K", "value": SECRET}
+    local = {**STDIO, "command": SECRET, "args": [SECRET], "env": [pair]}
+    web = {**http(f"http://me:{SECRET}@localhost/?key={SECRET}"), "headers": [pair]}
+    told = repr(wanted("register", [local, web]))
+    assert SECRET not in told
+    assert "files" in told
