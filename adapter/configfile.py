@@ -8,19 +8,33 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from adapter.limits import DEFAULTS, LimitError, Limits, lowered
+from adapter.settings.table import BY_NAME, Kind, Place, Setting
+from adapter.upstream.userfiles import user_file
 from contract.errors import Plain
 
 MAX_BYTES: Final = 64 * 1024
+OWN_FILE: Final = "opencode-acp/config.toml"
 LIMITS_TABLE: Final = "limits"
+TAKES: Final[Mapping[Kind, str]] = {
+    Kind.URL: "an address in quotes",
+    Kind.PATH: "a path in quotes",
+    Kind.SECONDS: "a number of seconds",
+    Kind.WORD: "a word in quotes",
+    Kind.USERS: "a list of numbers of users",
+}
 
 
 class ConfigFileError(Plain, Exception):
-    """The file cannot be used. `str()` is one sentence that names it."""
+    """The file cannot be used. `str()` is one sentence that names it, the first of `faults`."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__(faults[0])
+        self.faults = tuple(faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +50,7 @@ def find_config(named: str | None, environ: Mapping[str, str]) -> str | None:
     """The file that was named, else the user's own one if there is one, else None."""
     if named:
         return named
-    home = environ.get("HOME", "")
-    folder = environ.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
-    own = f"{folder}/opencode-acp/config.toml"
-    return own if folder and os.path.lexists(own) else None
+    return user_file(environ, "XDG_CONFIG_HOME", ".config", OWN_FILE)
 
 
 def read_config(path: str | None) -> FileSettings:
@@ -48,15 +59,26 @@ def read_config(path: str | None) -> FileSettings:
     Raises ConfigFileError for a file that cannot be read, is no TOML, or holds a table, a key or a
     value that has no meaning.
     """
+    file, faults = examine(path)
+    if faults:
+        raise ConfigFileError(faults)
+    return file
+
+
+def examine(path: str | None) -> tuple[FileSettings, list[str]]:
+    """What can be used of the file, and a sentence on each thing that cannot."""
     if not path:
-        return FileSettings()
+        return FileSettings(), []
+    reasons: list[str] = []
+    file = FileSettings(path=path)
     try:
-        return _settings(_tables(_read(path)), path)
+        file = _settings(_tables(_read(path)), path, reasons)
     except OSError as error:
-        reason = error.strerror or "it cannot be read"
+        reasons.append(error.strerror or "it cannot be read")
     except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
-    raise ConfigFileError(f"The configuration file {path} cannot be used: {reason.rstrip('.')}.")
+        reasons.append(str(error) if isinstance(error, ValueError) else "it is nested too deeply")
+    head = f"The configuration file {path} cannot be used"
+    return file, [f"{head}: {reason.rstrip('.')}." for reason in reasons]
 
 
 def _read(path: str) -> str:
@@ -85,27 +107,56 @@ def _tables(text: str) -> Mapping[str, object]:
         raise ValueError(f"it is not TOML, {' '.join(str(error).split())}") from None
 
 
-def _settings(tables: Mapping[str, object], path: str) -> FileSettings:
-    limits: Mapping[str, object] = {}
+def _settings(tables: Mapping[str, object], path: str, reasons: list[str]) -> FileSettings:
+    """What has a meaning; why anything else has none goes to `reasons`."""
+    limits = DEFAULTS
     values: dict[str, str] = {}
     for name, value in tables.items():
-        if name == LIMITS_TABLE and isinstance(value, dict):
-            limits = value
-        else:
-            values[name] = _text(name, value)
-    try:
-        return FileSettings(lowered(limits), values, path)
-    except LimitError as error:
-        raise ValueError(str(error)) from None
+        try:
+            if name == LIMITS_TABLE:
+                limits = _lowered(value, reasons)
+            else:
+                values[name] = _text(_setting(name), value, os.path.dirname(path))
+        except ValueError as error:
+            reasons.append(str(error))
+    return FileSettings(limits, values, path)
 
 
-def _text(name: str, value: object) -> str:
-    """A value as the environment would have it; what it means is judged with all others."""
-    match value:
-        case bool():
+def _lowered(table: object, reasons: list[str]) -> Limits:
+    if not isinstance(table, dict):
+        raise ValueError(f"{LIMITS_TABLE!r} is a table of limits")
+    limits = DEFAULTS
+    for name, value in table.items():
+        try:
+            limits = lowered({name: value}, limits)
+        except LimitError as error:
+            reasons.append(str(error))
+    return limits
+
+
+def _setting(name: str) -> Setting:
+    setting = BY_NAME.get(name)
+    if setting is None:
+        raise ValueError(f"there is no setting of the name {name[:100]!r}")
+    if setting.place is Place.COMMAND:
+        raise ValueError(f"{name!r} is a flag or a variable, and cannot stand in a file")
+    return setting
+
+
+def _text(setting: Setting, value: object, folder: str) -> str:
+    """A value as the environment would have it; what it means is judged with all others.
+
+    A path begins at the file that holds it, wherever the process that reads it stands.
+    """
+    match setting.kind, value:
+        case Kind.WORD, bool() if "yes" in setting.words:
             return "yes" if value else "no"
-        case str() | int() | float():
+        case Kind.PATH, str() if value:
+            return os.path.join(folder, value)
+        case ((Kind.WORD | Kind.URL), str()):
+            return value
+        case Kind.SECONDS, int() | float() if type(value) is not bool:
             return str(value)
-        case list() if all(type(one) is int for one in value):
+        case Kind.USERS, list() if value and all(type(one) is int for one in value):
             return ",".join(map(str, value))
-    raise ValueError(f"{name[:100]!r} is no setting, or has a value of no kind that settings have")
+    raise ValueError(f"{setting.name!r} takes {TAKES[setting.kind]}")

@@ -77,5 +77,8 @@ def help_text() -> str:
         f"      the same as {BY_NAME['daemon'].flag} never",
         "  --version, --help",
         "",
+        "The file's table [limits] lowers what a client may take up; opencode-acp config show",
+        "--effective lists the limits, and every setting with its value and where that is from.",
+        "",
     ]
     return "\n".join(lines)

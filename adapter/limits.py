@@ -127,8 +127,8 @@ def _check(name: str, value: object, highest: int | float) -> None:
         fits = type(value) is int and least <= value <= highest
         what = f"a whole number from {least} to {highest}"
     else:
-        number = float(value) if type(value) in (int, float) else 0.0  # type: ignore[arg-type]
-        fits = 0 < number <= highest
+        # Compared as it is: a whole number may be too large for a float.
+        fits = type(value) in (int, float) and 0 < value <= highest  # type: ignore[operator]
         what = f"a number of seconds above 0 and up to {highest:g}"
     if not fits:
         raise LimitError(f"The limit {name} takes {what}: a file may lower it and not raise it.")

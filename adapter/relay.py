@@ -22,6 +22,8 @@ FILE_IS_SOCKET = 0o140000
 
 ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 MODES = ("auto", "require", "never")
+SECRET = "PASSWORD"
+"""At the end of its name: it is no setting, and goes to nobody."""
 ENCODING = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())
 
 
@@ -78,7 +80,7 @@ def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
     given = {
         name[len(attach.PREFIX) :].lower(): value
         for name, value in _texts(environ).items()
-        if name.startswith(attach.PREFIX) and value
+        if name.startswith(attach.PREFIX) and value and not name.endswith(SECRET)
     }
     flags: dict[str, str] = {}
     rest = list(argv)
@@ -86,7 +88,7 @@ def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
         flag, glued, value = rest.pop(0).partition("=")
         if flag == "--no-daemon" and not glued:
             flag, value = "--daemon", "never"
-        elif not flag.startswith("--") or flag in ("--help", "--version"):
+        elif not flag.startswith("--") or flag in ("--help", "--version", "--password"):
             return None
         elif not glued:
             value = rest.pop(0) if rest and not rest[0].startswith("--") else ""

@@ -17,12 +17,11 @@ from adapter.options import Options
 from adapter.settings.gather import Gathered, gather
 from adapter.settings.table import BY_NAME, DEFAULT_SERVER
 from adapter.settings.values import SettingError
+from adapter.upstream.address import UrlError, server_url
 from adapter.upstream.credentials import (
     Credential,
     CredentialError,
-    UrlError,
     find_credential,
-    server_url,
 )
 from adapter.upstream.registration import find_registration
 from contract.attach import admin_socket, default_socket
@@ -95,16 +94,24 @@ def read_said(options: Options, environ: Mapping[str, str]) -> tuple[FileSetting
 
     Raises ConfigFileError or SettingError.
     """
-    named = options.given.get("config") or environ.get(BY_NAME["config"].variable)
-    file = read_config(find_config(named, environ))
+    file = read_config(find_config(config_named(options, environ), environ))
     return file, gather(options.given, environ, file.values, file.path)
 
 
+def config_named(options: Options, environ: Mapping[str, str]) -> str | None:
+    """The file that flag or environment names."""
+    return options.given.get("config") or environ.get(BY_NAME["config"].variable)
+
+
 def address_of(said: Gathered) -> str:
-    """The server that was said, or the default. Raises UrlError."""
+    """The server that was said, or the default. Raises UrlError, which names where it was said."""
     url = said.given("server")
-    remote = said.word("allow_remote") == "yes"
-    return server_url(url.text if url is not None else DEFAULT_SERVER, allow_remote=remote)
+    if url is None:
+        return DEFAULT_SERVER
+    try:
+        return server_url(url.text, allow_remote=said.word("allow_remote") == "yes")
+    except UrlError as error:
+        raise UrlError(f"{str(error).removesuffix('.')} ({url.origin}).") from None
 
 
 def find_server(said: Gathered, environ: Mapping[str, str]) -> tuple[str, Credential | None]:

@@ -15,7 +15,8 @@ from adapter.options import Options
 from adapter.settings.gather import Gathered
 from adapter.settings.values import SettingError
 from adapter.start import address_of, find_server, read_said
-from adapter.upstream.credentials import PASSWORD_VARIABLES, Credential, CredentialError, UrlError
+from adapter.upstream.address import UrlError
+from adapter.upstream.credentials import PASSWORD_VARIABLES, Credential, CredentialError
 from contract.attach import USAGE
 
 CONFIGURATION: Final = "configuration"

@@ -11,9 +11,9 @@ from adapter.settings.gather import Gathered
 from adapter.settings.table import BY_NAME, Kind, Place, Setting
 from adapter.settings.values import SettingError, Value, check, seconds
 from adapter.start import Start
-from adapter.upstream.credentials import UrlError, server_url
+from adapter.upstream.address import UrlError, server_url
 
-# Characters of a client's value that a sentence repeats.
+# Characters of a value that a sentence repeats.
 SHOWN: Final = 200
 OUT: Final = "Change one of them, or work without the daemon (--daemon never)."
 
@@ -44,10 +44,15 @@ def differing(
             return str(error)
         known = _known(start, setting)
         if wanted != _comparable(setting, known, os.getcwd()):
-            told = known or "nothing set"
-            asked = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-            return f"The daemon has {told} for {name}, and this client asks for {asked}. {OUT}"
+            told = _shown(known) if known else "nothing set"
+            return (
+                f"The daemon has {told} for {name}, and this client asks for {_shown(text)}. {OUT}"
+            )
     return None
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _known(start: Start, setting: Setting) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from adapter.settings.table import BY_NAME, SETTINGS, Place, Setting
+from adapter.settings.table import BY_NAME, SETTINGS, Setting
 from adapter.settings.values import SettingError, Value, check, seconds, users, word
 
 
@@ -55,18 +55,40 @@ def gather(
     An empty text counts as not given, but for the file. Raises SettingError for what has no
     meaning, wherever it stands, also where another source wins.
     """
+    gathered, faults = sift(flags, environ, file, path)
+    if faults:
+        raise faults[0]
+    return gathered
+
+
+def sift(
+    flags: Mapping[str, str],
+    environ: Mapping[str, str],
+    file: Mapping[str, str],
+    path: str = "",
+) -> tuple[Gathered, Sequence[SettingError]]:
+    """What of these has a meaning, and what is wrong with each of the others."""
     values: dict[str, Value] = {}
+    faults: list[SettingError] = []
+    for name, value in _said(flags, environ, file, path):
+        try:
+            check(name, value)
+        except SettingError as error:
+            faults.append(error)
+        else:
+            values[name] = value
+    return Gathered(values), faults
+
+
+def _said(
+    flags: Mapping[str, str], environ: Mapping[str, str], file: Mapping[str, str], path: str
+) -> Iterator[tuple[str, Value]]:
+    """What goes before comes later."""
     for name, text in file.items():
-        values[name] = Value(text, f"{name} in {path}")
-        if name in BY_NAME and BY_NAME[name].place is Place.COMMAND:
-            raise SettingError(f"{name} cannot stand in a file ({path}): it is a flag or variable.")
-        check(name, values[name])
+        yield name, Value(text, f"{name} in {path}")
     for setting in SETTINGS:
         if text := environ.get(setting.variable, ""):
-            values[setting.name] = Value(text, setting.variable)
-            check(setting.name, values[setting.name])
+            yield setting.name, Value(text, setting.variable)
     for name, text in flags.items():
         if text:
-            values[name] = Value(text, BY_NAME[name].flag if name in BY_NAME else f"--{name}")
-            check(name, values[name])
-    return Gathered(values)
+            yield name, Value(text, BY_NAME[name].flag if name in BY_NAME else f"--{name}")

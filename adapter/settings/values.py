@@ -65,5 +65,7 @@ def check(name: str, value: Value) -> None:
             word(setting, value)
         case Kind.USERS:
             users(value)
+        case Kind.PATH if not value.text:
+            raise SettingError(f"{value.origin} takes a path.")
         case _ if "\0" in value.text:
             raise SettingError(f"{value.origin} must not hold a NUL.")

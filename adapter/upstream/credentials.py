@@ -1,4 +1,4 @@
-"""Where the server is and the password for it: never from argv, never logged.
+"""The password for the server: never from argv, never logged.
 
 A configured password file that cannot be used is an error and never a reason to try the next
 source: a wrong file must not end in a request without or with another password.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import base64
 import errno
-import ipaddress
 import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
 
+from adapter.upstream.userfiles import may_exist
 from contract.errors import Plain
 from contract.semantics import USER
 
@@ -35,10 +34,6 @@ which may let its unit in by an access list. That shows as a right of the group 
 
 class CredentialError(Plain, Exception):
     """The configured password cannot be used. `str()` is one sentence without the secret."""
-
-
-class UrlError(Plain, Exception):
-    """The server's address is not allowed. `str()` is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ def find_credential(password_file: str | None, environ: Mapping[str, str]) -> Cr
     """
     folder = environ.get(FOLDER_VARIABLE)
     given = f"{folder}/{SERVICE_CREDENTIAL}" if folder else ""
-    if given and os.path.lexists(given):
+    if given and may_exist(given):
         return Credential(_password(given, MANAGED), source=f"the file {given}")
     if password_file:
         return Credential(_password(password_file, OWN), source=f"the file {password_file}")
@@ -134,35 +129,3 @@ def checked(password: str, source: str) -> str:
     except UnicodeEncodeError:
         raise CredentialError(f"{source} holds a password that is not UTF-8 text.") from None
     return password
-
-
-def server_url(text: str, *, allow_remote: bool = False) -> str:
-    """`text` as `scheme://host[:port]`, without a slash at its end.
-
-    Only http and https, no user or password, no path, loopback only; with `allow_remote` also
-    https to another host. Raises `UrlError`.
-    """
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise UrlError("The server address is not a valid URL.") from error
-    if parts.username is not None or parts.password is not None:
-        raise UrlError("The server address must not hold a user or password; use a password file.")
-    if parts.scheme not in ("http", "https") or not host:
-        raise UrlError("The server address must look like http://127.0.0.1:4096.")
-    if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise UrlError("The server address must have no path, query or fragment.")
-    if not _is_loopback(host) and not (allow_remote and parts.scheme == "https"):
-        raise UrlError(f"The server address must be on this machine's loopback, and {host} is not.")
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}" + (f":{port}" if port is not None else "")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

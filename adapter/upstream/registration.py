@@ -7,18 +7,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from adapter.upstream.address import UrlError, server_url
 from adapter.upstream.credentials import (
     Credential,
     CredentialError,
     checked,
     read_secret,
-    server_url,
 )
+from adapter.upstream.userfiles import user_file
 
 FILE: Final = "opencode/service.json"
 
@@ -37,10 +37,8 @@ def find_registration(environ: Mapping[str, str]) -> Registration | None:
     Raises CredentialError for one that is not the user's alone or holds something else, and
     UrlError for an address that is not on loopback.
     """
-    home = environ.get("HOME", "")
-    folder = environ.get("XDG_STATE_HOME") or (f"{home}/.local/state" if home else "")
-    path = f"{folder}/{FILE}"
-    if not folder or not os.path.lexists(path):
+    path = user_file(environ, "XDG_STATE_HOME", ".local/state", FILE)
+    if path is None:
         return None
     text = read_secret(path, "registration file")
     try:
@@ -52,4 +50,8 @@ def find_registration(environ: Mapping[str, str]) -> Registration | None:
     if not isinstance(url, str) or not isinstance(password, str):
         raise CredentialError(f"The registration file {path} is none of OpenCode 2.")
     password = checked(password, f"The registration file {path}")
-    return Registration(server_url(url), Credential(password, source=f"the file {path}"))
+    try:
+        server = server_url(url)
+    except UrlError as error:
+        raise UrlError(f"{str(error).removesuffix('.')} (url in {path}).") from None
+    return Registration(server, Credential(password, source=f"the file {path}"))

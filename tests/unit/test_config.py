@@ -13,7 +13,8 @@ from adapter.config import Settings, Waits, load
 from adapter.options import Options
 from adapter.settings.table import DEFAULT_SERVER
 from adapter.settings.values import SettingError
-from adapter.upstream.credentials import CredentialError, UrlError
+from adapter.upstream.address import UrlError
+from adapter.upstream.credentials import CredentialError
 
 SECRET = "s3cret-pa55word"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapter.config import load
-from adapter.configfile import MAX_BYTES, ConfigFileError, read_config
+from adapter.configfile import MAX_BYTES, ConfigFileError, examine, read_config
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
 
@@ -49,8 +49,28 @@ def test_limits_are_lowered(path: Path) -> None:
         ("[limits]\nprompts = '4'\n", "prompts"),
         ("[limits]\npromts = 4\n", "promts"),
         ("[limit]\nprompts = 4\n", "'limit'"),
-        ("allowed_uids = ['a']\n", "'allowed_uids'"),
+        ("limits = 4\n", "'limits'"),
         ("server = 1979-05-27\n", "'server'"),
+        ("server = ['http://[::1]']\n", "'server'"),
+        ("password_file = 5\n", "'password_file'"),
+        ("password_file = ''\n", "'password_file'"),
+        ("mcp = true\n", "'mcp'"),
+        ("log_level = 5\n", "'log_level'"),
+        ("allow_always = 1\n", "'allow_always'"),
+        ("prompt_seconds = '90'\n", "'prompt_seconds'"),
+        ("prompt_seconds = true\n", "'prompt_seconds'"),
+        ("allowed_uids = ['a']\n", "'allowed_uids'"),
+        ("allowed_uids = [true]\n", "'allowed_uids'"),
+        ("allowed_uids = []\n", "'allowed_uids'"),
+        ("allowed_uids = 5\n", "'allowed_uids'"),
+        ("Server = 'http://[::1]'\n", "'Server'"),
+        ("prompts = 4\n", "'prompts'"),
+        ("config = 'f'\n", "'config'"),
+        ("socket = 's'\n", "'socket'"),
+        ("daemon = 'auto'\n", "'daemon'"),
+        ("password = 'x'\n", "'password'"),
+        (f"[limits]\nidle_seconds = 1{'0' * 400}\n", "idle_seconds"),
+        (f"prompt_seconds = 0x{'f' * 5000}\n", "digits"),
         ("[[limits]]\nprompts = 4\n", "'limits'"),
         ("[limits]\nprompts = 4\nprompts = 4\n", "TOML"),
         ("[limits\n", "TOML"),
@@ -61,6 +81,28 @@ def test_limits_are_lowered(path: Path) -> None:
 def test_what_has_no_meaning_is_refused(path: Path, text: str, told: str) -> None:
     path.write_text(text)
     assert told in refused(path)
+
+
+def test_each_fault_is_told_and_the_rest_is_read(path: Path) -> None:
+    path.write_text(
+        "mcp = 5\nnothing = 1\ndrain_seconds = 3\n[limits]\nprompts = 99\nsessions = 9\n"
+    )
+    file, faults = examine(str(path))
+    assert file.values == {"drain_seconds": "3"}
+    assert file.limits == Limits(sessions=9)
+    assert [name for name in ("mcp", "nothing", "prompts") if name not in " ".join(faults)] == []
+    assert len(faults) == 3
+    with pytest.raises(ConfigFileError) as caught:
+        read_config(str(path))
+    assert (caught.value.faults, str(caught.value)) == (tuple(faults), faults[0])
+
+
+def test_a_path_begins_at_its_file(path: Path, tmp_path: Path) -> None:
+    path.write_text("password_file = 'secret'\nadmin_socket = '/run/a'\n")
+    assert read_config(str(path)).values == {
+        "password_file": str(tmp_path / "secret"),
+        "admin_socket": "/run/a",
+    }
 
 
 def test_what_is_no_text_file_is_refused(path: Path, tmp_path: Path) -> None:

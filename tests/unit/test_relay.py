@@ -135,6 +135,7 @@ async def test_the_hello_says_who_comes_and_what_was_set(tmp_path: Path, start: 
         "OPENCODE_ACP_DAEMON": "never",
         "OPENCODE_ACP_MCP": "",
         "OPENCODE_SERVER_PASSWORD": "hush",
+        "OPENCODE_ACP_PASSWORD": "hush",
     }
     given = ["--server", "http://b", f"--socket={tmp_path / 's'}", "--daemon=require"]
     async with daemon(tmp_path / "s", serve):
@@ -149,6 +150,19 @@ async def test_the_hello_says_who_comes_and_what_was_set(tmp_path: Path, start: 
         "set:server": "http://b",
         "env:on_client_exit": "detach",
     }
+
+
+async def test_a_password_in_the_arguments_reaches_no_daemon(tmp_path: Path, start: Start) -> None:
+    heard: list[bytes] = []
+
+    async def serve(reader: Reader, writer: Writer, hello: bytes) -> None:
+        heard.append(hello)
+        writer.close()
+
+    async with daemon(tmp_path / "s", serve):
+        code, out, err = await ended(await start(*flags(tmp_path / "s"), "--password", "hush"))
+    assert (code, out, heard, one_sentence(err)) == (2, b"", [], True)
+    assert "hush" not in err and "--password-file" in err
 
 
 async def test_a_refusal_is_the_exit_code_and_the_sentence(tmp_path: Path, start: Start) -> None:

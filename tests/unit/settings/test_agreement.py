@@ -70,8 +70,30 @@ def test_a_variable_of_another_version_is_left_alone(start: Start, tmp_path: Pat
     assert len(sentence) < 500
 
 
+def test_both_values_and_the_way_out_are_named(start: Start, tmp_path: Path) -> None:
+    sentence = differing(start, {"server": "http://[::1]:9"}, str(tmp_path))
+    assert sentence is not None
+    for part in ("server", "http://127.0.0.1:4096", "http://[::1]:9", "--daemon never"):
+        assert part in sentence
+
+
+def test_the_default_file_of_both_is_the_same_one(tmp_path: Path) -> None:
+    (folder := tmp_path / "opencode-acp").mkdir()
+    (folder / "config.toml").write_text("")
+    (tmp_path / "link").symlink_to(folder)
+    start = read_start(Options(), {"XDG_CONFIG_HOME": str(tmp_path)})
+    assert differing(start, {"config": "link/config.toml"}, str(tmp_path)) is None
+    assert differing(start, {"config": "link/other.toml"}, str(tmp_path)) is not None
+
+
 @pytest.mark.parametrize(
-    ("name", "value"), [("server", "http://u:secret@[::1]:1"), ("mcp", "secret"), ("server", "")]
+    ("name", "value"),
+    [
+        ("server", "http://u:secret@[::1]:1"),
+        ("mcp", "secret"),
+        ("server", ""),
+        ("password", "secret"),
+    ],
 )
 def test_what_has_no_meaning_is_told_without_its_value(start: Start, name: str, value: str) -> None:
     sentence = differing(start, {name: value})

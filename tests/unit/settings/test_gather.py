@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from adapter.configfile import ConfigFileError
 from adapter.flags import parse_flags
 from adapter.options import Options
 from adapter.settings.gather import gather
 from adapter.settings.table import SETTINGS, Kind, Place, Setting
 from adapter.settings.values import SettingError
 from adapter.start import read_start
+from adapter.upstream.address import UrlError
 
 # Three values of each kind.
 THREE = {
@@ -57,12 +59,16 @@ def test_what_has_no_meaning_is_told_with_its_origin_and_changes_nothing(setting
         gather({}, {}, {setting.name: bad}, "F")
 
 
-@pytest.mark.parametrize("name", ["prompts", "limits", "config", "socket", "daemon", "Server"])
-def test_a_file_holds_no_other_key(tmp_path: Path, name: str) -> None:
-    (file := tmp_path / "f.toml").write_text(f"{name} = 4\n")
-    with pytest.raises(SettingError, match=name) as caught:
-        read_start(Options({"config": str(file)}), {})
-    assert str(file) in str(caught.value)
+def test_a_server_that_cannot_be_is_told_with_its_origin(tmp_path: Path) -> None:
+    (file := tmp_path / "f.toml").write_text("server = 'http://192.0.2.1'\n")
+    for flags, environ, origin in (
+        ({"server": "http://192.0.2.1"}, {}, "--server"),
+        ({}, {"OPENCODE_ACP_SERVER": "ftp://[::1]"}, "OPENCODE_ACP_SERVER"),
+        ({"config": str(file)}, {}, f"server in {file}"),
+    ):
+        with pytest.raises(UrlError) as caught:
+            read_start(Options(flags), environ)
+        assert origin in str(caught.value)
 
 
 def test_a_file_says_what_the_environment_could(tmp_path: Path) -> None:
@@ -93,3 +99,25 @@ def test_the_users_own_file_is_read_if_there_is_one(tmp_path: Path) -> None:
     assert read_start(Options(), environ).mcp == "reject"
     elsewhere = {**environ, "XDG_CONFIG_HOME": str(tmp_path / "none")}
     assert read_start(Options(), elsewhere).mcp == "notice"
+
+
+def test_no_folder_of_a_client_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not absolute counts as not set, or it would lead into a client's project."""
+    (folder := tmp_path / ".config" / "opencode-acp").mkdir(parents=True)
+    (folder / "config.toml").write_text("mcp = 'reject'\n")
+    monkeypatch.chdir(tmp_path)
+    for environ in (
+        {"HOME": "."},
+        {"XDG_CONFIG_HOME": ".config"},
+        {"HOME": "/nonexistent", "XDG_CONFIG_HOME": ".config"},
+        {},
+    ):
+        assert read_start(Options(), environ).config is None
+
+
+def test_a_file_of_the_users_own_that_cannot_be_looked_at_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "opencode-acp").symlink_to("opencode-acp")
+    with pytest.raises(ConfigFileError, match=r"config\.toml"):
+        read_start(Options(), {"XDG_CONFIG_HOME": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""Password sources and address rules."""
+"""Which source of a password is used, and which are refused."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 from adapter.upstream.credentials import (
     Credential,
     CredentialError,
-    UrlError,
     find_credential,
-    server_url,
 )
 
 SECRET = "s3cret-word"
@@ -135,40 +133,45 @@ def test_the_header_is_basic_for_the_user_opencode() -> None:
     assert Credential("pw").header() == "Basic b3BlbmNvZGU6cHc="
 
 
-@pytest.mark.parametrize(
-    ("text", "url"),
-    [
-        ("http://127.0.0.1:4096", "http://127.0.0.1:4096"),
-        ("http://127.8.9.1/", "http://127.8.9.1"),
-        ("http://localhost:1", "http://localhost:1"),
-        ("http://[::1]:4096", "http://[::1]:4096"),
-        ("HTTPS://LOCALHOST:4096", "https://localhost:4096"),
-    ],
-)
-def test_loopback_addresses(text: str, url: str) -> None:
-    assert server_url(text) == url
+@pytest.mark.parametrize("fault", ["a folder", "a loop", "nothing to read"])
+def test_what_the_service_manager_gave_is_never_skipped(tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "credentials"
+    if fault == "a loop":
+        folder.symlink_to("credentials")
+    else:
+        folder.mkdir()
+        given = folder / "opencode-password"
+        given.mkdir() if fault == "a folder" else given.write_text("")
+    environ = {"CREDENTIALS_DIRECTORY": str(folder), "OPENCODE_PASSWORD": "fallback"}
+    with pytest.raises(CredentialError, match="opencode-password"):
+        find_credential(password_file(tmp_path), environ)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "127.0.0.1:4096", "ftp://127.0.0.1", "http://", "file:///etc/passwd", "http://10.0.0.1",
-     "http://example.org", "https://example.org", "http://0.0.0.0:1", "http://127.0.0.1:99999",
-     "http://127.0.0.1:x", "http://[::1", "http://127.0.0.1/api", "http://127.0.0.1?x=1",
-     "http://127.0.0.1#x", "http://localhost.example.org", "http://127.1"],
-)  # fmt: skip
-def test_other_addresses_are_refused(text: str) -> None:
-    with pytest.raises(UrlError):
-        server_url(text)
+def test_other_credentials_of_a_service_are_left_alone(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "none"):
+        environ = {"CREDENTIALS_DIRECTORY": str(folder), "OPENCODE_PASSWORD": "plain"}
+        found = find_credential(None, environ)
+        assert found is not None
+        assert found.password == "plain"
 
 
-@pytest.mark.parametrize("text", ["http://opencode:pw@127.0.0.1", "http://@127.0.0.1"])
-def test_a_password_in_the_address_is_refused_and_not_told(text: str) -> None:
-    with pytest.raises(UrlError) as caught:
-        server_url(text)
-    assert "pw" not in str(caught.value)
+@pytest.mark.parametrize(("owner", "fits"), [("root", True), ("own", True), ("other", False)])
+def test_a_file_is_of_this_user_or_of_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str, fits: bool
+) -> None:
+    file = password_file(tmp_path)
+    own = os.stat(file).st_uid
+    real = os.fstat
+    uid = {"root": 0, "own": own, "other": own + 1}[owner]
 
+    def told(handle: int) -> os.stat_result:
+        fields = list(real(handle))
+        fields[4] = uid
+        return os.stat_result(fields)
 
-def test_a_remote_host_needs_https_and_the_setting() -> None:
-    assert server_url("https://example.org:443", allow_remote=True) == "https://example.org:443"
-    with pytest.raises(UrlError, match="loopback"):
-        server_url("http://example.org", allow_remote=True)
+    monkeypatch.setattr(os, "fstat", told)
+    if fits:
+        assert find_credential(file, {}) is not None
+    else:
+        with pytest.raises(CredentialError, match="another user"):
+            find_credential(file, {})

@@ -24,6 +24,7 @@ from adapter.upstream.errors import (
 )
 from adapter.upstream.transport import Retry, ServerSettings, Transport
 from contract import routes
+from tests.unit.upstream.wire import Wire, WireServer
 
 URL = "http://127.0.0.1:4096"
 INFO = f"{URL}/api/info"
@@ -268,6 +269,28 @@ async def test_each_exchange_is_told_of_once_with_its_route_and_status(pauses: P
         (routes.EVENT.name, 401),
     ]
     assert all(seconds == 1.0 for _, _, seconds in told.exchanges)
+
+
+async def moved(wire: Wire, url: str) -> None:
+    await wire.write(
+        f"HTTP/1.1 307 X\r\nlocation: {url}/api/info\r\ncontent-length: 0\r\n\r\n".encode()
+    )
+
+
+async def test_the_password_follows_no_redirect_and_goes_through_no_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with WireServer(Wire.connected) as other:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, other.url)
+        async with WireServer(lambda wire: moved(wire, other.url)) as server:
+            transport = Transport(server.url, Credential("pw"), ServerSettings())
+            with pytest.raises(UpstreamError):
+                await transport.call(routes.INFO)
+            async with transport.stream(silence=5) as response:
+                assert response.status_code == 307
+            await transport.aclose()
+        assert (server.connections > 0, other.connections) == (True, 0)
 
 
 @pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:1", False), ("https://a", True)])

@@ -1,0 +1,42 @@
+"""All that is wrong with the settings, where a start tells the first of it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from adapter.configfile import examine, find_config
+from adapter.options import Options
+from adapter.settings.gather import sift
+from adapter.settings.table import SETTINGS
+from adapter.start import address_of, config_named, find_server
+from adapter.upstream.address import UrlError
+from adapter.upstream.credentials import CredentialError, find_credential
+from contract.attach import PREFIX
+
+
+def faults(options: Options, environ: Mapping[str, str]) -> list[str]:
+    """A sentence on each; empty if a start can work. Reads files, and asks nobody."""
+    file, told = examine(find_config(config_named(options, environ), environ))
+    said, wrong = sift(options.given, environ, file.values, file.path)
+    of_server = [
+        *_reason(partial(address_of, said)),
+        *_reason(partial(find_credential, said.text("password_file"), environ)),
+    ]
+    # What OpenCode has registered counts only where nothing else is wrong.
+    last = _reason(partial(find_server, said, environ))
+    return [*told, *map(str, wrong), *(of_server or last)]
+
+
+def _reason(step: Callable[[], object]) -> list[str]:
+    try:
+        step()
+    except (UrlError, CredentialError) as error:
+        return [str(error)]
+    return []
+
+
+def unknown(environ: Mapping[str, str]) -> list[str]:
+    """Variables that are named like settings and are none: a start leaves them alone."""
+    known = {setting.variable for setting in SETTINGS}
+    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
