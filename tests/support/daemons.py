@@ -116,6 +116,8 @@ class Daemons:
         # A socket's path has 107 bytes at most, which a test's own directory may exceed.
         path = str(Path(tempfile.mkdtemp(prefix="acp-")) / "s.sock")
         level = [] if "--log-level" in argv else ["--log-level", "warning"]
+        # A daemon without a terminal would write JSON.
+        level += [] if "--log-format" in argv else ["--log-format", "text"]
         flags = [flag for flag in argv if flag != "--no-daemon"]
         process = await asyncio.create_subprocess_exec(
             *(flags[:1] if flags[0] == COMMAND else flags[:2]),
