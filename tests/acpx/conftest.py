@@ -37,9 +37,9 @@ async def acpx(server: RealServer, tmp_path: Path) -> AsyncIterator[Acpx]:
     home = tmp_path / "home"
     home.mkdir()
     project = server.add_project(tmp_path.name, {"shell": "ask", "edit": "ask"})
-    try:
-        argv, env = [COMMAND, "--server", server.url], agent_env(server.password)
-        async with launched(argv, env) as (command, _):
+    argv, env = [COMMAND, "--server", server.url], agent_env(server.password)
+    async with launched(argv, env) as (command, _):
+        try:
             yield Acpx(home, project, server.url, server.password, command)
-    finally:
-        await asyncio.to_thread(kill_processes_of_home, home)
+        finally:
+            await asyncio.to_thread(kill_processes_of_home, home)

@@ -19,6 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
+from adapter.commands.inquiry import STATE, get
+from adapter.daemon.admin.shapes import State
+from contract.attach import admin_socket
 from stubs.client import AcpClient
 from stubs.parts import ROOT
 from stubs.waiting import until
@@ -28,6 +31,8 @@ IMPATIENT: Final = str(ROOT / "tests" / "support" / "impatient.py")
 TRANSPORT: Final = "AGENT_TRANSPORT"
 # Daemons that are kept although no agent uses them: the shared server's, and one more.
 IDLE: Final = 2
+# Seconds until a daemon must have put in order what clients have left.
+REST: Final = 30.0
 
 
 def by_daemon() -> bool:
@@ -46,6 +51,8 @@ class LentDaemon:
     stderr: bytes = b""
     ending: int = 0
     """Its exit code, in the end."""
+    tables: dict[str, int] = field(default_factory=dict)
+    """As it told them last."""
 
     async def read(self) -> None:
         assert self.process.stderr is not None
@@ -62,6 +69,23 @@ class LentDaemon:
         """As kill -9."""
         self.process.kill()
         self.ending = -signal.SIGKILL
+
+    async def is_at_rest(self) -> bool:
+        """Whether its tables hold nothing of any client but what is owed to the server."""
+        assert self.process.returncode is None, self.stderr.decode()
+        answer = await asyncio.to_thread(get, admin_socket(self.path), STATE)
+        state = State.model_validate_json(answer)
+        self.tables = dict(state.tables)
+        owing = state.sessions and all(session.owes for session in state.sessions)
+        passed_over = ("sessions", "followed", "watched") if owing else ()
+        return not any(size for name, size in self.tables.items() if name not in passed_over)
+
+    async def rests(self) -> None:
+        """Wait until it is; what it holds all the same is told."""
+        try:
+            await until("nothing is left of any client", self.is_at_rest, REST)
+        except TimeoutError as error:
+            raise AssertionError(f"the daemon still holds {self.tables}") from error
 
     async def end(self) -> None:
         """It ends by SIGTERM, unless it was killed, and without a fault of its own."""
@@ -94,15 +118,22 @@ class Daemons:
         key = (tuple(argv), tuple(sorted(env.items())))
         async with self._starting:
             daemon = self._daemons.pop(key, None)
-            if daemon is None or daemon.process.returncode is not None:
+            if daemon is not None and daemon.process.returncode is not None:
+                await daemon.end()
+                daemon = None
+            if daemon is None:
                 daemon = await self._start(argv, env)
             self._daemons[key] = daemon
             daemon.users += 1
         try:
             yield daemon
-        finally:
+        except BaseException:
             daemon.users -= 1
-            await self._end_idle(IDLE)
+            raise
+        daemon.users -= 1
+        if not daemon.users and daemon.process.returncode is None:
+            await daemon.rests()
+        await self._end_idle(IDLE)
 
     async def aclose(self) -> None:
         """End them all."""
