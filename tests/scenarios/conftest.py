@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.backends import Backend, backend_of
+from tests.scenarios.in_process import IN_PROCESS
 from tests.scenarios.stage import Stage
 from tests.support.daemons import by_daemon
 
@@ -71,7 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     like hold the stub to the real server.
     """
     if by_daemon():
-        in_process = [item for item in items if item.get_closest_marker("in_process")]
+        in_process = [item for item in items if is_in_process(item)]
         config.hook.pytest_deselected(items=in_process)
         items[:] = [item for item in items if item not in in_process]
     seen: set[tuple[Path, str, bool]] = set()
@@ -85,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left = item.path.name in LONG_BY_DAEMON or (
                 real and (scenario in seen or item.path.name not in REAL_BY_DAEMON)
             )
-        elif item.get_closest_marker("in_process") and not real:
+        elif is_in_process(item) and not real:
             left = False
         else:
             left_out = STUB_FIRST if real else DAEMON_FIRST
@@ -93,6 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if left:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
+
+
+def is_in_process(item: pytest.Item) -> bool:
+    """Whether it looks at the agent's own process."""
+    name = item.originalname if isinstance(item, pytest.Function) else item.name
+    return item.path.parent == HERE and (item.path.name, name) in IN_PROCESS
 
 
 @pytest_asyncio.fixture(

@@ -15,7 +15,6 @@ from tests.scenarios.stage import (
 
 
 @pytest.mark.parametrize("level", ["info", "warning"])
-@pytest.mark.in_process
 async def test_the_counts_are_told_at_the_exit(stage: Stage, level: str) -> None:
     argv = [*agent_argv(stage.backend.url), "--log-level", level]
     async with checked_agent(argv, agent_env(stage.backend.password)) as agent:

@@ -359,7 +359,6 @@ async def test_asks_of_a_turn_over_the_limit_are_declined_and_the_next_turn_asks
 
 
 @pytest.mark.parametrize("named", ["flag", "environment"])
-@pytest.mark.in_process
 async def test_a_file_that_raises_a_limit_ends_the_start(file: Path, named: str) -> None:
     write(file, {"prompts": 33})
     argv, env = agent_argv("http://127.0.0.1:1"), agent_env("")

@@ -110,7 +110,6 @@ async def test_choices_that_are_set_at_once_are_both_set(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.in_process
 async def test_a_signal_stops_the_turn_as_a_client_that_leaves_does(
     stage: Stage, number: signal.Signals
 ) -> None:
@@ -123,7 +122,6 @@ async def test_a_signal_stops_the_turn_as_a_client_that_leaves_does(
     await front.until_idle(session)
 
 
-@pytest.mark.in_process
 async def test_a_post_on_its_way_at_the_end_is_withdrawn_although_a_signal_follows(
     stage: Stage,
 ) -> None:

@@ -82,7 +82,6 @@ async def replay_choices(agent: CheckedClient, session: str) -> Json:
     return await agent.set_config_option(session, "timeout", "60")
 
 
-@pytest.mark.in_process
 async def test_resume_after_the_agent_was_killed_in_mid_turn(stage: Stage) -> None:
     first, front = await stage.agent(), await stage.front_end()
     project = stage.project()
@@ -165,7 +164,6 @@ async def test_an_agent_that_does_not_exist_leaves_nothing_behind(stage: Stage) 
     assert agent.transcript(session).text() == words(4)
 
 
-@pytest.mark.in_process
 async def test_a_wrong_password_is_an_authentication_error(stage: Stage) -> None:
     agent = await stage.agent(password="wrong")
     async with fails(-32000) as error:

@@ -38,7 +38,6 @@ async def test_a_server_that_is_down_and_comes_up_later(tmp_path: Path) -> None:
             assert agent.transcript(session).text() == words(3)
 
 
-@pytest.mark.in_process
 async def test_a_server_without_a_route_is_refused_by_its_name(tmp_path: Path) -> None:
     paths: dict[str, dict[str, object]] = {}
     for route in REQUIRED:
@@ -77,7 +76,6 @@ async def test_a_server_without_a_route_is_refused_by_its_name(tmp_path: Path) -
         ["--log-level", "loud"],
     ],
 )
-@pytest.mark.in_process
 async def test_a_start_that_cannot_work_is_one_sentence(flags: list[str]) -> None:
     argv = [*agent_argv("http://127.0.0.1:1"), *flags]
     async with raw_agent(argv, agent_env(PASSWORD)) as agent:
@@ -92,7 +90,6 @@ async def test_a_start_that_cannot_work_is_one_sentence(flags: list[str]) -> Non
     assert b"secret" not in err
 
 
-@pytest.mark.in_process
 async def test_a_crash_leaves_stdout_to_acp(tmp_path: Path) -> None:
     (tmp_path / "uvloop.py").write_text("print('noise')\nraise RuntimeError('broken')\n", "utf-8")
     env = {**agent_env(PASSWORD), "PYTHONPATH": str(tmp_path)}
