@@ -10,15 +10,15 @@ import posix
 import select
 import sys
 
+from adapter.output import Output
 from contract import attach
 from contract.version import VERSION
 
 CHUNK = 64 * 1024
 LEAVE_MILLISECONDS = 50
 """After the client's end of input the daemon has so long to write what is queued, and to close."""
-FILE_TYPE = 0o170000
-FILE_IS_SOCKET = 0o140000
-"""Of `st_mode`, inode(7)."""
+HUNG_UP = 5
+"""EIO, errno(3): what a terminal says that is gone. The module `errno` is one more to load."""
 
 ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 MODES = ("auto", "require", "never")
@@ -50,8 +50,8 @@ class Wishes:
 def main() -> int:
     """Run as the relay if a daemon listens, else as `adapter.cli` does; the exit code.
 
-    Of the relay: 0, the client left; 75, the daemon is gone, or was not there with `--daemon
-    require`; 130, interrupted; else as the daemon's refusal says.
+    Of the relay: 0, the client left; 1, its output cannot be written; 75, the daemon is gone, or
+    was not there with `--daemon require`; 130, interrupted; else as the daemon's refusal says.
     """
     wishes = read(sys.argv[1:], posix.environ)
     if wishes is None:
@@ -63,10 +63,24 @@ def main() -> int:
             return _agent()
         return pass_on(sock, introduce(sock, wishes), wishes.socket)
     except Refused as refusal:
-        posix.write(2, f"opencode-acp: {refusal}\n".encode(*ENCODING))
+        _say(str(refusal))
         return refusal.code
     except KeyboardInterrupt:
         return attach.INTERRUPTED
+
+
+def _say(sentence: str) -> None:
+    """One plain line on standard error if it takes one; the exit code stands in any case."""
+    plain = "".join(c if c.isprintable() else "?" for c in f"opencode-acp: {sentence}")
+    line = plain.encode(ENCODING[0], "replace")[: select.PIPE_BUF - 1] + b"\n"
+    poll = select.poll()
+    poll.register(2, select.POLLOUT)
+    try:
+        # Nobody may read it: a pipe that is full would hold the relay for ever.
+        if poll.poll(LEAVE_MILLISECONDS):
+            posix.write(2, line)
+    except OSError:
+        return
 
 
 def _agent() -> int:
@@ -169,10 +183,16 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
     ):
         raise Refused(attach.USAGE, "A setting is too long, or holds a line break.")
     sock.settimeout(attach.ANSWER_SECONDS)
+    late = _now() + attach.ANSWER_SECONDS
     answer = b""
     try:
         _send(sock, hello)
         while b"\n" not in answer and len(answer) < attach.ANSWER_BYTES:
+            # For the whole line: each of its bytes may be waited for.
+            left = late - _now()
+            if left <= 0:
+                raise TimeoutError
+            sock.settimeout(left)
             more = sock.recv(attach.ANSWER_BYTES)
             if not more:
                 raise Refused(attach.TEMPORARY, _dumb(wishes))
@@ -184,8 +204,7 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
     line, end, rest = answer.partition(b"\n")
     if line + end == attach.ACCEPTED:
         return rest
-    told = "".join(c if c.isprintable() else "?" for c in line.decode("utf-8", "replace"))
-    code, _, sentence = told.partition(" ")
+    code, _, sentence = line.decode("utf-8", "replace").partition(" ")
     if code.isdecimal() and 0 < int(code) < 256:
         raise Refused(int(code), sentence)
     raise Refused(attach.TEMPORARY, f"What answers at {wishes.socket} is no daemon of this kind.")
@@ -221,11 +240,7 @@ def pass_on(sock: _socket.socket, down: bytes, path: str) -> int:
 
 
 class Passage:
-    """At most one chunk waits in each direction, and neither direction waits for the other.
-
-    The client's descriptors may be shared with other processes, so they stay as they are: what is
-    ready is read once, and written to with no more than it takes without blocking (pipe(7)).
-    """
+    """At most one chunk waits in each direction, and neither direction waits for the other."""
 
     def __init__(self, sock: _socket.socket, down: bytes = b"") -> None:
         sock.setblocking(False)
@@ -237,10 +252,13 @@ class Passage:
         self._hears = True
         self._is_over = False
         self._left = 0.0
-        self._sink = _client_socket()
+        self._output = Output()
 
     def turn(self) -> bool:
-        """Wait for a descriptor and do what it is ready for; False when all is over."""
+        """Wait for a descriptor and do what it is ready for; False when all is over.
+
+        Raises Refused when the client's output cannot be written.
+        """
         up, down = self._up, self._down
         poll = select.poll()
         if self.client_is_here and not up:
@@ -287,16 +305,15 @@ class Passage:
             self._leave()
             return
         try:
-            if self._sink is not None:
-                taken = self._sink.send(self._down, _socket.MSG_DONTWAIT)
-            else:
-                taken = posix.write(1, self._down[: select.PIPE_BUF])
+            self._down = self._down[self._output.write(self._down) :]
         except BlockingIOError:
             return
-        except OSError:
+        except OSError as error:
+            if not isinstance(error, ConnectionError) and error.errno != HUNG_UP:
+                raise Refused(
+                    attach.FAULT, f"Standard output cannot be written: {error.strerror}."
+                ) from None
             self._leave()
-            return
-        self._down = self._down[taken:]
 
     def _write_daemon(self) -> None:
         try:
@@ -327,15 +344,6 @@ class Passage:
     def _leave(self) -> None:
         self.client_is_here = False
         self._is_over = True
-
-
-def _client_socket() -> _socket.socket | None:
-    """Standard output as a socket, if it is one: it can be written to without blocking."""
-    try:
-        is_socket = posix.fstat(1).st_mode & FILE_TYPE == FILE_IS_SOCKET
-        return _socket.socket(fileno=posix.dup(1)) if is_socket else None
-    except OSError:
-        return None
 
 
 def _now() -> float:

@@ -6,110 +6,50 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 import pytest_asyncio
 
-from contract.attach import ACCEPTED, HELLO, default_socket
+from contract.attach import HELLO, default_socket
 from contract.version import VERSION
 from stubs.parts import ROOT
 from stubs.waiting import until
+from tests.support.relays import (
+    DEADLINE,
+    LONG,
+    Reader,
+    Start,
+    Writer,
+    daemon,
+    echo,
+    ended,
+    flags,
+    hang,
+    one_sentence,
+    starting,
+)
 
-COMMAND: Final = str(ROOT / ".venv" / "bin" / "opencode-acp")
-DEADLINE: Final = 30
-ALLOWED: Final = {"adapter", "adapter.relay", "contract", "contract.attach", "contract.version"}
+ALLOWED: Final = {
+    "adapter",
+    "adapter.output",
+    "adapter.relay",
+    "contract",
+    "contract.attach",
+    "contract.version",
+}
 BUILT_IN: Final = {"_socket", "select", "posix", "sys"}
-LONG: Final = 1024 * 1024
-
-Reader = asyncio.StreamReader
-Writer = asyncio.StreamWriter
-Serve = Callable[[Reader, Writer, bytes], Awaitable[None]]
-
-
-@asynccontextmanager
-async def daemon(path: Path, serve: Serve, answer: bytes = ACCEPTED) -> AsyncIterator[None]:
-    """Answers each hello so, and gives the connection and the hello to `serve`."""
-
-    writers: list[Writer] = []
-
-    async def accept(reader: Reader, writer: Writer) -> None:
-        writers.append(writer)
-        hello = await reader.readline()
-        writer.write(answer)
-        await serve(reader, writer, hello)
-
-    server = await asyncio.start_unix_server(accept, path, limit=4 * LONG)
-    async with server:
-        yield
-        for writer in writers:
-            writer.transport.abort()
-
-
-async def hang(reader: Reader, writer: Writer, hello: bytes) -> None:
-    """Says nothing until the client has left."""
-    await reader.read()
-    writer.close()
-
-
-async def echo(reader: Reader, writer: Writer, hello: bytes) -> None:
-    """Sends back each chunk."""
-    while chunk := await reader.read(64 * 1024):
-        writer.write(chunk)
-        await writer.drain()
-    writer.close()
-
-
-Process = asyncio.subprocess.Process
-Start = Callable[..., Awaitable[Process]]
 
 
 @pytest_asyncio.fixture
 async def start() -> AsyncIterator[Start]:
-    """Starts relays; those that are left at the end are killed."""
-    started: list[Process] = []
-
-    async def begin(
-        *flags: str, env: dict[str, str] | None = None, stdout: int = subprocess.PIPE
-    ) -> Process:
-        process = await asyncio.create_subprocess_exec(
-            COMMAND,
-            *flags,
-            stdin=subprocess.PIPE,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            limit=4 * LONG,
-            env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **(env or {})},
-        )
-        started.append(process)
-        return process
-
-    yield begin
-    for process in started:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-def flags(path: Path, mode: str = "require") -> list[str]:
-    return ["--socket", str(path), "--daemon", mode]
-
-
-async def ended(process: Process) -> tuple[int | None, bytes, str]:
-    """Its exit code, and the rest of what it wrote; its input stays open."""
-    assert process.stdout is not None and process.stderr is not None
-    async with asyncio.timeout(DEADLINE):
-        out, err = await asyncio.gather(process.stdout.read(), process.stderr.read())
-        return await process.wait(), out, err.decode()
-
-
-def one_sentence(err: str) -> bool:
-    return err.startswith("opencode-acp: ") and err.count("\n") == 1
+    async with starting() as begin:
+        yield begin
 
 
 async def test_bytes_pass_both_ways_and_the_end_of_input_is_passed_on(
@@ -193,10 +133,27 @@ async def test_what_is_no_daemon_is_said(tmp_path: Path, start: Start) -> None:
 
 
 async def test_a_daemon_that_does_not_answer_is_given_up(tmp_path: Path, start: Start) -> None:
-    async with daemon(tmp_path / "s", hang, b""):
-        code, out, err = await ended(await start(*flags(tmp_path / "s")))
-    assert (code, out, one_sentence(err)) == (75, b"", True)
-    assert "does not answer" in err
+    """One says nothing, one says a little for ever, and one accepts nobody."""
+
+    async def drip(reader: Reader, writer: Writer, hello: bytes) -> None:
+        while not writer.is_closing():
+            writer.write(b"o")
+            await asyncio.sleep(0.5)
+
+    with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as waiting:
+        deaf.bind(str(tmp_path / "deaf"))
+        deaf.listen(0)
+        waiting.connect(str(tmp_path / "deaf"))
+        silent, dripping = (
+            daemon(tmp_path / "silent", hang, b""),
+            daemon(tmp_path / "drip", drip, b""),
+        )
+        async with silent, dripping:
+            relays = [await start(*flags(tmp_path / name)) for name in ("silent", "drip", "deaf")]
+            ends = await asyncio.gather(*map(ended, relays))
+    for code, out, err in ends:
+        assert (code, out, one_sentence(err)) == (75, b"", True)
+        assert "does not answer" in err
 
 
 @pytest.mark.parametrize("abort", [False, True])

@@ -15,7 +15,7 @@ from contract.attach import ANSWER_BYTES
     ("sentence", "told"),
     [
         ("No room.", "No room."),
-        ("Two\nlines\tand\0more ü.", "Two lines and?more ü."),
+        ("Two\nlines\tand\0more ü.", "Two lines and\0more ü."),
         ("long " * ANSWER_BYTES, None),
     ],
 )
