@@ -117,12 +117,20 @@ def address_of(said: Gathered) -> str:
 def find_server(said: Gathered, environ: Mapping[str, str]) -> tuple[str, Credential | None]:
     """The server and its password; OpenCode's own registration comes last.
 
-    Raises UrlError or CredentialError.
+    One that cannot be used is nothing to somebody who names a server. Raises UrlError or
+    CredentialError.
     """
     server = address_of(said)
     credential = find_credential(said.text("password_file"), environ)
-    if credential is None:
+    if credential is not None:
+        return server, credential
+    is_named = said.given("server") is not None
+    try:
         found = find_registration(environ)
-        if found is not None and (said.given("server") is None or found.server == server):
-            return found.server, found.credential
-    return server, credential
+    except (CredentialError, UrlError):
+        if not is_named:
+            raise
+        return server, None
+    if found is None or (is_named and found.server != server):
+        return server, None
+    return found.server, found.credential

@@ -81,6 +81,23 @@ def test_its_password_is_for_its_server_alone(
     assert used(start) == (server.rstrip("/"), password)
 
 
+@pytest.mark.parametrize(("told", "mode"), [("{", 0o600), (TOLD, 0o644), ({"url": 5}, 0o600)])
+def test_one_that_cannot_be_used_is_nothing_to_whoever_names_a_server(
+    tmp_path: Path, told: object, mode: int
+) -> None:
+    registered(tmp_path, told, mode)
+    (file := tmp_path / "f.toml").write_text(f"server = '{URL}'\n")
+    state = {"XDG_STATE_HOME": str(tmp_path)}
+    for flags, environ in (
+        ({"server": URL}, {}),
+        ({}, {"OPENCODE_ACP_SERVER": URL}),
+        ({"config": str(file)}, {}),
+    ):
+        assert used(read_start(Options(flags), state | environ)) == (URL, None)
+    with pytest.raises(CredentialError, match=r"service\.json"):
+        read_start(Options(), state)
+
+
 def test_it_is_looked_for_in_the_users_state(tmp_path: Path) -> None:
     (state := tmp_path / ".local" / "state").mkdir(parents=True)
     registered(state)
