@@ -162,6 +162,11 @@ class Peer:
         self._fail_asks()
         return self._ending
 
+    async def answered(self) -> None:
+        """Wait until every request that is served has its answer."""
+        while tasks := {running.task for running in self._running.values()}:
+            await asyncio.wait(tasks)
+
     async def stop(self) -> None:
         """Cancel the handlers and wait for their end; they give no answer. What is queued stays."""
         self._closing = True

@@ -26,7 +26,7 @@ from adapter.core import (
 )
 from adapter.core.gate import Gate
 from adapter.core.offsets import OffsetTable
-from adapter.core.settle import ended_elsewhere, settle, unknown
+from adapter.core.settle import left_running, settle, stopped, unknown
 from adapter.core.state import CancelStep, Loose, Phase, SessionState, Turn
 from adapter.core.translate import translate
 from adapter.core.values import (
@@ -52,6 +52,7 @@ from adapter.core.values import (
     Replayed,
     Replied,
     ServerSeen,
+    Stop,
     StopChild,
     Submit,
     Watch,
@@ -376,8 +377,10 @@ class SessionCore:
         if turn is None:
             return []
         out: list[Output] = []
-        goes_on = not given.interrupt or turn.borrowed or turn.follows is not None
-        if given.interrupt and not goes_on:
+        # What its client has cancelled is stopped, whatever becomes of other turns.
+        stops = given.interrupt or turn.cancel_asked
+        goes_on = not stops or turn.borrowed or turn.follows is not None
+        if not goes_on:
             if turn.phase is Phase.CALLED and turn.child is not None:
                 out.append(StopChild(turn.child))
             elif turn.phase is Phase.RUNNING and turn.cancel is not CancelStep.STOPPING:
@@ -389,5 +392,5 @@ class SessionCore:
             turn.mark = "unconfirmed"
         else:
             out.extend(asks.deny_of(state, turn))
-        end = ended_elsewhere(turn, "The client left.")
+        end = stopped(turn, Stop.CANCELLED) if stops else left_running(turn)
         return out + settle(state, turn, end, item_goes_on=goes_on)

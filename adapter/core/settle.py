@@ -237,6 +237,22 @@ def ended_elsewhere(turn: Turn, what: str) -> Outcome:
     return failed(turn, Code.ENDED_ELSEWHERE, what, "ended_elsewhere")
 
 
+def left_running(turn: Turn) -> Outcome:
+    """Its client or the adapter goes, and the turn does not end with them.
+
+    Unknown as long as the server may not have the prompt: nothing is left to it then.
+    """
+    if not turn.admitted:
+        return unknown(turn, "the adapter let go of it while it was being sent", admitted=None)
+    return failed(
+        turn,
+        Code.UNKNOWN_OUTCOME,
+        "The adapter has let go of this turn, which is left to the server and may still run. Do "
+        "not send the prompt again: load or resume the session to see how the turn ended.",
+        "detached",
+    )
+
+
 def _audit(turn: Turn, outcome: Outcome) -> Outcome:
     return replace(
         outcome,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,8 @@ from adapter.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
 
+# Seconds to be told what becomes of its prompts, for a client that we send away.
+FAREWELL: Final = 2.0
 # Seconds to take what is queued: for a client that we send away, and for one that has left, whose
 # relay waits no longer for it.
 FLUSH: Final = 1.0
@@ -45,6 +48,7 @@ class Client:
         """On the engine's clock, in seconds."""
         self._link = link
         self._flush_seconds = FLUSH_LEFT
+        self._leaves_running = False
         self._connection = Connection(engine, number=number)
         limits = PeerLimits.of(engine.settings.limits)
         count = engine.counters.hit
@@ -96,9 +100,13 @@ class Client:
         """Its requests that have no answer yet."""
         return self._peer.calls
 
-    def hang_up(self) -> None:
-        """End the connection once the client has what is queued: it counts as one that left."""
+    def hang_up(self, *, interrupt: bool) -> None:
+        """End the connection once the client has what is queued: it counts as one that left.
+
+        Unless its turns are to be stopped it is told that they go on, as the last it hears.
+        """
         self._flush_seconds = FLUSH
+        self._leaves_running = not interrupt
         self._link.end()
 
     async def serve(self) -> None:
@@ -108,8 +116,19 @@ class Client:
         try:
             ending = await self._peer.run()
             logger.info("client %d has left: %s", self.number, ending.value)
+            if self._leaves_running:
+                await self._take_leave()
         finally:
             await self._peer.aclose(self._flush_seconds)
+
+    async def _take_leave(self) -> None:
+        """What it has in flight is left to the server, and answered so."""
+        try:
+            async with asyncio.timeout(FAREWELL):
+                await self._connection.leave_running()
+                await self._peer.answered()
+        except TimeoutError:
+            logger.info("client %d could not be told of all its prompts", self.number)
 
     async def depart(self, *, interrupt: bool) -> None:
         """Nothing of it is left behind in the engine; to be called once `serve` is over."""

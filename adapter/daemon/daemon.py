@@ -135,7 +135,7 @@ class Daemon:
         await self._door.aclose()
         await self._arriving.aclose()
         for client in self.clients:
-            client.hang_up()
+            client.hang_up(interrupt=interrupt)
         try:
             async with asyncio.timeout(LEAVING):
                 while rest := frozenset({*self._serving, *self._leaving}):

@@ -23,7 +23,7 @@ OTHER: Final = "other"
 OUTCOMES: Final = (
     *(one.value for one in v.Stop),
     "auth_required", "session_gone", "not_admitted", "failed", "failed_after_tool", "unknown",
-    "ended_elsewhere", "max_seconds",
+    "ended_elsewhere", "max_seconds", "detached",
 )  # fmt: skip
 """ACP's stop reasons, and `data.code` of a prompt's error; `docs/outcomes.md` explains them."""
 

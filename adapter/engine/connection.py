@@ -142,6 +142,10 @@ class Connection:
             withdrawals.extend((one.session_id, turn_id) for turn_id in withdrawn)
         return interrupts, withdrawals
 
+    async def leave_running(self) -> None:
+        """Leave the client's turns to the server, and answer them so (`detached`)."""
+        await self._sessions.leave_running()
+
     async def depart(self, *, interrupt: bool) -> None:
         """The client is gone, and the engine goes on for others: nothing of it is left behind.
 

@@ -22,7 +22,6 @@ from adapter.engine.heads import CLASS, TEXT, UNTRUE, head
 from adapter.engine.pace import Pace
 from adapter.limits import DEFAULTS, Limits
 from contract import events as ev
-from contract.errors import Code
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ class Recorder:
         unknown = [
             one.outcome
             for one in outputs
-            if isinstance(one, v.Settled) and one.outcome.code == Code.UNKNOWN_OUTCOME
+            if isinstance(one, v.Settled) and one.outcome.reason == "unknown"
         ]
         diverged = any(
             isinstance(one, v.Counted) and one.bound is v.Oddity.DIVERGENCES for one in outputs

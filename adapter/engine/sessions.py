@@ -294,6 +294,10 @@ class OpenSessions:
         aside = {one.session_id: one.owner for one in self._aside.values()}
         return aside | {one.session_id: one.owner for one in self._open.values()}
 
+    async def leave_running(self) -> None:
+        """The adapter ends before its client does: what is in flight is left to the server."""
+        await asyncio.gather(*(one.hub.leave(one.owner, interrupt=False) for one in self.all))
+
     async def depart(self, *, interrupt: bool) -> None:
         """The client is gone and the engine stays: end its turns, and let go of every session.
 

@@ -262,7 +262,7 @@ def test_the_cancel_of_the_first_ends_the_second_elsewhere() -> None:
 def test_the_second_takes_over_what_the_first_leaves_running() -> None:
     drive = start(two())
     drive.step(v.Left(1, interrupt=False))
-    assert drive.code(TURN) == Code.ENDED_ELSEWHERE
+    assert drive.outcome(TURN).reason == "detached"
     assert drive.core.turn("msg_acp_b") is not None
     drive.hear("compaction.ended", reason="manual", text="x")
     assert drive.core.turn_ids == ()

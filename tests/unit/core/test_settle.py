@@ -118,6 +118,17 @@ def left(*, interrupt: bool) -> Way:
     return way
 
 
+def left_sending(drive: Drive) -> None:
+    drive.submit(X)
+    drive.step(v.Left(1, interrupt=False))
+
+
+def left_cancelled(drive: Drive) -> None:
+    drive.submit(X)
+    drive.step(v.Cancel(1))
+    drive.step(v.Left(1, interrupt=False))
+
+
 def let_go(drive: Drive) -> None:
     busy(drive)
     drive.step(v.LetGo())
@@ -167,8 +178,10 @@ WAYS: dict[str, tuple[Way, Stop | Code]] = {
     "cancelled": (cancelled, Stop.CANCELLED),
     "cancel overdue": (cancel_overdue, Stop.CANCELLED),
     "gap overdue": (gap_overdue, Code.UNKNOWN_OUTCOME),
-    "the client left": (left(interrupt=True), Code.ENDED_ELSEWHERE),
-    "the client left it running": (left(interrupt=False), Code.ENDED_ELSEWHERE),
+    "the client left": (left(interrupt=True), Stop.CANCELLED),
+    "the client left it running": (left(interrupt=False), Code.UNKNOWN_OUTCOME),
+    "the client left while it was sent": (left_sending, Code.UNKNOWN_OUTCOME),
+    "the client cancelled it and left": (left_cancelled, Stop.CANCELLED),
     "let go of": (let_go, Code.UNKNOWN_OUTCOME),
     "let go of while it is sent": (let_go_in_doubt, Code.UNKNOWN_OUTCOME),
     "read: answered": (reads(USER, text_row("msg_a", "hello", "stop")), Stop.END_TURN),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from adapter.daemon.daemon import State
 from adapter.daemon.door import LOOK
 from adapter.daemon.listening import listen
+from stubs.server.faults import Rule
 from stubs.waiting import until
 from tests.unit.daemon.house import NOBODY, house
 from tests.unit.daemon.test_leaving import running
@@ -96,6 +98,36 @@ async def test_what_does_not_end_in_time_goes_on_or_is_stopped(
             await home.until_finished(session)
             assert home.asked("POST", "/interrupt") == []
         await home.until_empty()
+
+
+async def test_whose_turn_goes_on_is_told_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with house(tmp_path) as home:
+        caller, session = await running(home, "@@text 200 5@@")
+        assert not await home.daemon.drain(SOON)
+        await home.daemon.close()
+        await caller.over()
+        error = (await caller.answer(2))["error"]
+        data = error["data"]
+        assert (error["code"], data["code"]) == (-32050, "detached")
+        assert (data["admitted"], data["retrySafe"]) == (True, False)
+        assert f"turn {data['messageId']}: detached in" in caplog.text
+        await home.until_finished(session)
+
+
+async def test_what_the_server_may_not_have_is_unknown(tmp_path: Path) -> None:
+    async with house(tmp_path, exit_post=0.05) as home:
+        caller = await home.client()
+        session = await caller.new(tmp_path)
+        home.stub.faults.add(Rule("delay", "/prompt$", "POST", seconds=60))
+        ident = await caller.prompt(session, "@@text 1@@")
+        await home.until_asked("POST", "/prompt")
+        assert not await home.daemon.drain(SOON)
+        await home.daemon.close()
+        data = (await caller.answer(ident))["error"]["data"]
+        assert (data["code"], data["admitted"], data["retrySafe"]) == ("unknown", None, False)
 
 
 async def test_a_client_takes_what_is_queued_before_it_is_sent_away(tmp_path: Path) -> None:

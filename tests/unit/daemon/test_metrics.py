@@ -15,6 +15,7 @@ from adapter.limits import Limits
 from stubs.waiting import until
 from tests.unit.daemon.admin.office import Office, office
 from tests.unit.daemon.house import Caller
+from tests.unit.daemon.test_leaving import running
 
 SHELL = 'tool shell {"command": "echo hi"}'
 ASK = {"shell": "ask"}
@@ -220,3 +221,14 @@ async def test_prompts_are_counted_by_their_outcome_with_their_times(tmp_path: P
         assert await place.value("first_chunk_seconds_count") == 1
         omitted = await place.by("omitted_total", "kind")
         assert omitted == {"turn_output_bytes": meta["omittedChars"]}
+
+
+@pytest.mark.parametrize(("interrupt", "outcome"), [(True, "cancelled"), (False, "detached")])
+async def test_a_turn_whose_client_leaves_is_counted_as_what_becomes_of_it(
+    tmp_path: Path, interrupt: bool, outcome: str
+) -> None:
+    async with office(tmp_path, interrupt_on_exit=interrupt) as place:
+        caller, _ = await running(place.home)
+        await caller.hang_up()
+        await place.home.until_empty()
+        assert await place.by("prompts_total", "outcome") == {outcome: 1}

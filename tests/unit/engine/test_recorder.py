@@ -125,6 +125,15 @@ def test_an_unknown_outcome_is_told_with_all_that_led_to_it(
     assert len(flown.recorder) == 0
 
 
+def test_a_turn_that_is_left_running_needs_no_explanation(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flown = Flown([*begun(), *answering(), v.Left(1, interrupt=False)])
+    (end,) = [one.outcome for one in flown.out if isinstance(one, v.Settled)]
+    assert end.reason == "detached"
+    assert told(caplog) == []
+
+
 def test_a_flight_that_ends_otherwise_when_it_is_run_again_is_said_to(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
