@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 from adapter.acp.jsontext import NotJson, parse
 from contract.errors import Code
+from contract.limits import ID_CHARS
 
 Id = str | int | None
 """A checked id is a safe dict key: with bool and float refused, equal ids have equal types."""
@@ -59,10 +60,10 @@ class Fault:
 
 
 def is_id(value: object) -> TypeGuard[Id]:
-    """Whether `value` may be an id: string, integer of 64 bits or null; True and 1.0 are not."""
+    """Whether `value` may be an id: bounded string, integer of 64 bits or null; no True, no 1.0."""
     if type(value) is int:
         return -(2**63) <= value < 2**64
-    return value is None or type(value) is str
+    return value is None or (type(value) is str and len(value) <= ID_CHARS)
 
 
 def decode(line: bytes) -> Request | Notification | Response | Fault:
@@ -77,7 +78,8 @@ def decode(line: bytes) -> Request | Notification | Response | Fault:
         return Fault(Code.INVALID_REQUEST, "A message must be a JSON object.", None)
     ident = message.get("id")
     if not is_id(ident):
-        return _invalid("An id must be a string, an integer or null.", None, "method" in message)
+        text = f"An id must be a string of {ID_CHARS} characters at most, an integer or null."
+        return _invalid(text, None, "method" in message)
     if "method" not in message:
         return _response(message, ident)
     return _call(message, ident)

@@ -65,6 +65,7 @@ async def test_lines_that_are_no_message(agent: RawAgent, tmp_path: Path) -> Non
         (call(True, "initialize", {}), -32600, None),
         (call(1.5, "initialize", {}), -32600, None),
         (call({}, "initialize", {}), -32600, None),
+        (call("x" * 2**21, "no/such", {}), -32600, None),
         (b'{"jsonrpc":"2.0","id":8}', -32600, 8),
         (b'{"jsonrpc":"2.0","id":8,"method":5}', -32600, 8),
         (call(9, "initialize", []), -32602, 9),
