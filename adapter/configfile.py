@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from adapter.limits import DEFAULTS, LimitError, Limits, lowered
-from adapter.settings.table import BY_NAME, Kind, Place, Setting
+from adapter.settings.nearness import SHOWN, hint
+from adapter.settings.table import BY_NAME, SETTINGS, Kind, Place, Setting
 from adapter.upstream.userfiles import user_file
 from contract.errors import Plain
 
@@ -126,18 +127,21 @@ def _lowered(table: object, reasons: list[str]) -> Limits:
     if not isinstance(table, dict):
         raise ValueError(f"{LIMITS_TABLE!r} is a table of limits")
     limits = DEFAULTS
+    highest = [one.name for one in fields(DEFAULTS)]
     for name, value in table.items():
         try:
             limits = lowered({name: value}, limits)
         except LimitError as error:
-            reasons.append(str(error))
+            names = () if name in highest else highest
+            reasons.append(str(error).removesuffix(".") + hint(name, names))
     return limits
 
 
 def _setting(name: str) -> Setting:
     setting = BY_NAME.get(name)
     if setting is None:
-        raise ValueError(f"there is no setting of the name {name[:100]!r}")
+        known = (LIMITS_TABLE, *(one.name for one in SETTINGS if one.place is not Place.COMMAND))
+        raise ValueError(f"there is no setting of the name {name[:SHOWN]!r}{hint(name, known)}")
     if setting.place is Place.COMMAND:
         raise ValueError(f"{name!r} is a flag or a variable, and cannot stand in a file")
     return setting

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from adapter.options import Options
+from adapter.settings.nearness import hint
 from adapter.settings.table import BY_NAME, SETTINGS
 
 COMMANDS: Final = (
@@ -42,13 +43,22 @@ def parse_flags(argv: Sequence[str]) -> Options:
                 "use --password-file or OPENCODE_SERVER_PASSWORD."
             )
         if flag not in known:
-            raise UsageError(f"Unknown argument {flag!r}; opencode-acp --help lists the flags.")
+            raise UsageError(_unknown(flag, rest, known))
         if not glued:
             value = rest.pop(0) if rest and not rest[0].startswith("--") else ""
         if not value:
             raise UsageError(f"{flag} needs a value.")
         given[known[flag]] = value
     return Options(given)
+
+
+def _unknown(word: str, rest: Sequence[str], flags: Iterable[str]) -> str:
+    """A command that stands behind its flags, or else a flag that there is not."""
+    command = next((one for one in (word, *rest) if one in dict(COMMANDS)), None)
+    if command is not None:
+        return f"A command stands before its flags: opencode-acp {command} [FLAG ...]."
+    found = hint(word, flags) if word.startswith("-") else ""
+    return f"Unknown argument {word!r}{found}; opencode-acp --help lists the flags."
 
 
 def help_text() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import os
 import signal
 import sys
@@ -19,8 +20,11 @@ from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
 from adapter.logs import set_up
 from adapter.options import Opening
+from adapter.settings.faults import strangers
 from adapter.start import Start
 from adapter.upstream.gasp import last_gasp
+
+logger = logging.getLogger(__name__)
 
 
 class MonotonicClock:
@@ -33,6 +37,8 @@ class MonotonicClock:
 def run_stdio(start: Start, opening: Opening) -> NoReturn:
     """Serve the client until it leaves, and end the process with 0."""
     set_up(start.log_level or "warning", start.log_format, daemon=False)
+    for sentence in strangers(os.environ):
+        logger.warning("%s", sentence)
     uvloop.run(serve(config.settings(start), opening))
     # Whoever waits for the exit waits for nothing of value: everything is written.
     sys.stderr.flush()

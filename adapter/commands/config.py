@@ -12,7 +12,7 @@ from typing import Final
 from adapter.commands.screen import columns, plain
 from adapter.limits import DEFAULTS
 from adapter.settings.arguments import add_settings, options
-from adapter.settings.faults import faults, unknown
+from adapter.settings.faults import faults, strangers
 from adapter.settings.table import SETTINGS
 from adapter.start import Start, read_start
 from contract.attach import OK, USAGE
@@ -50,9 +50,8 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _check(_: argparse.Namespace, start: Start) -> list[str]:
-    strangers = [f"{name} is no setting, and left alone." for name in unknown(os.environ)]
     file = f"with {start.config}" if start.config else "without a file"
-    return [plain(line) for line in (*strangers, f"The settings can be used, {file}.")]
+    return [plain(line) for line in (*strangers(os.environ), f"The settings can be used, {file}.")]
 
 
 def _show(given: argparse.Namespace, start: Start) -> list[str]:

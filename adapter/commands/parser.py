@@ -14,6 +14,10 @@ from typing import Final
 from adapter.settings.arguments import add_settings
 from adapter.settings.table import BY_NAME
 
+NAME: Final = "opencode-acp"
+USAGE: Final = f"{NAME} [FLAG ...]\n       {NAME} COMMAND [FLAG ...]"
+"""A flag that stands before a command is the agent's."""
+
 COMMANDS: Final[tuple[str, ...]] = (
     "serve",
     "status",
@@ -31,11 +35,11 @@ def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
     The namespace's `run` is the function of the chosen one.
     """
-    top = argparse.ArgumentParser(prog="opencode-acp", allow_abbrev=False)
+    top = argparse.ArgumentParser(prog=NAME, usage=USAGE, allow_abbrev=False)
     top.add_argument("--version", action="store_true", help="print the version")
     top.add_argument("--no-daemon", action="store_true", help="the same as --daemon never")
     add_settings(top, BY_NAME)
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=NAME)
     for name in names:
         module = importlib.import_module(f"adapter.commands.{name}")
         command = commands.add_parser(

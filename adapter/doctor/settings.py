@@ -12,6 +12,7 @@ from adapter.configfile import ConfigFileError
 from adapter.doctor.findings import Finding, failed, good, skipped, warning
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
+from adapter.settings.faults import strangers
 from adapter.settings.gather import Gathered
 from adapter.settings.values import SettingError
 from adapter.start import address_of, find_server, read_said
@@ -54,6 +55,9 @@ def look(options: Options, environ: Mapping[str, str]) -> Here:
         return Here(findings)
     told = f"The settings come from {file.path}, " if file.path else "There is no file; "
     configuration = good(CONFIGURATION, f"{told}flags and environment go before the defaults.")
+    if odd := strangers(environ):
+        fix = "Correct the name, or take it out; what is for another version may stay."
+        configuration = warning(CONFIGURATION, " ".join(odd), fix)
     try:
         server: str | None = address_of(said)
         url = _address(server or "")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from adapter.settings.gather import Gathered
+from adapter.settings.nearness import hint
 from adapter.settings.table import BY_NAME, Kind, Place, Setting
 from adapter.settings.values import SettingError, Value, check, seconds
 from adapter.start import Start
@@ -34,7 +35,7 @@ def differing(
     for name, text in {**known_ones, **given}.items():
         setting = BY_NAME.get(name)
         if setting is None:
-            return f"The daemon knows no setting of the name {name[:100]!r}."
+            return f"The daemon knows no setting of the name {name[:100]!r}{hint(name, BY_NAME)}."
         try:
             check(name, Value(text, setting.flag))
             if setting.place is Place.PROCESS:

@@ -8,6 +8,7 @@ from functools import partial
 from adapter.configfile import examine, find_config
 from adapter.options import Options
 from adapter.settings.gather import sift
+from adapter.settings.nearness import SHOWN, near
 from adapter.settings.table import SETTINGS
 from adapter.start import address_of, config_named, find_server
 from adapter.upstream.address import UrlError
@@ -36,7 +37,17 @@ def _reason(step: Callable[[], object]) -> list[str]:
     return []
 
 
-def unknown(environ: Mapping[str, str]) -> list[str]:
-    """Variables that are named like settings and are none: a start leaves them alone."""
+def strangers(environ: Mapping[str, str]) -> list[str]:
+    """A sentence on each variable that is named like a setting and is none.
+
+    A start goes on: it may be one of another version. Values are not told: one may be a password.
+    """
     known = {setting.variable for setting in SETTINGS}
-    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    found = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+    return [f"{name[:SHOWN]} is no setting{_meant(name)}, and left alone." for name in found]
+
+
+def _meant(variable: str) -> str:
+    # Without what all have in common, by which all would be alike.
+    found = near(variable.removeprefix(PREFIX), (one.name.upper() for one in SETTINGS))
+    return f" ({PREFIX}{found} is one)" if found else ""

@@ -14,6 +14,7 @@ from adapter.start import START_ERRORS, read_start
 from contract.version import VERSION
 
 DEADLINE = 30
+INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
 
 
 def run(*arguments: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -69,6 +70,53 @@ def test_a_bad_command_line_is_one_sentence_without_secrets(argv: list[str]) -> 
         read_start(parse_flags(argv), {})
     assert "\n" not in str(caught.value)
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["--password-file", "F", "serve"], "serve"),
+        (["--no-daemon", "config", "check"], "config"),
+        (["--json", "status"], "status"),
+        (["--log-level", "debug", "--zebra", "doctor"], "doctor"),
+    ],
+)
+def test_a_command_behind_its_flags_is_told_where_it_stands(argv: list[str], command: str) -> None:
+    with pytest.raises(UsageError, match=f"before its flags: opencode-acp {command} "):
+        parse_flags(argv)
+    ran = run(*argv)
+    assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (2, b"", 1)
+
+
+def test_a_word_that_is_a_value_is_no_command() -> None:
+    assert parse_flags(["--password-file", "serve"]) == Options({"password_file": "serve"})
+    with pytest.raises(UsageError, match="Unknown argument '--zebra'"):
+        parse_flags(["--password-file", "serve", "--zebra"])
+
+
+def test_the_flag_that_was_meant_is_told() -> None:
+    with pytest.raises(UsageError, match="--queue-patience is one"):
+        parse_flags(["--queue-patienc", "3"])
+
+
+def test_a_variable_that_is_no_setting_is_in_the_log_and_ends_no_start() -> None:
+    name = "OPENCODE_ACP_QUEUE_PATIENC"
+    with subprocess.Popen(
+        [sys.executable, "-m", "adapter.cli", "--no-daemon"],
+        env={"HOME": "/nonexistent", name: "hush"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(INITIALIZE)
+        process.stdin.flush()
+        # The client stays until it is said.
+        told = process.stderr.readline()
+        process.stdin.close()
+        assert process.wait(DEADLINE) == 0
+    assert f"WARNING adapter.run: {name} is no setting".encode() in told
+    assert b"hush" not in told
 
 
 def test_a_bad_start_says_so_on_stderr_alone() -> None:

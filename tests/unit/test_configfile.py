@@ -97,6 +97,24 @@ def test_each_fault_is_told_and_the_rest_is_read(path: Path) -> None:
     assert (caught.value.faults, str(caught.value)) == (tuple(faults), faults[0])
 
 
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("queue_patienc = 3\n", "queue_patience is one"),
+        ("limit = 3\n", "limits is one"),
+        ("[limits]\npromts = 3\n", "prompts is one"),
+        ("demon = 'auto'\n", None),
+        ("zebra = 3\n", None),
+        ("[limits]\nprompts = 99\n", None),
+    ],
+)
+def test_what_a_name_was_meant_for_is_told(path: Path, text: str, near: str | None) -> None:
+    path.write_text(text)
+    told = refused(path)
+    assert ("is one" in told) is (near is not None)
+    assert near is None or near in told
+
+
 def test_a_path_begins_at_its_file(path: Path, tmp_path: Path) -> None:
     path.write_text("password_file = 'secret'\nadmin_socket = '/run/a'\n")
     assert read_config(str(path)).values == {

@@ -93,9 +93,12 @@ def test_each_fault_is_told(tmp_path: Path) -> None:
 
 
 def test_a_variable_that_is_none_of_ours_is_told_and_no_fault() -> None:
-    ran = run("check", OPENCODE_ACP_QUEUE_PATIANCE="3")
-    assert ran.returncode == 0
-    assert "OPENCODE_ACP_QUEUE_PATIANCE" in ran.stdout
+    ran = run("check", OPENCODE_ACP_QUEUE_PATIANCE=SECRET, OPENCODE_ACP_ZEBRA=SECRET)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    near, far, _ = ran.stdout.splitlines()
+    assert "OPENCODE_ACP_QUEUE_PATIANCE" in near and "OPENCODE_ACP_QUEUE_PATIENCE is one" in near
+    assert "OPENCODE_ACP_ZEBRA" in far and "is one" not in far
+    assert SECRET not in ran.stdout
 
 
 def test_what_is_right_is_said(tmp_path: Path) -> None:

@@ -111,6 +111,12 @@ async def test_a_variable_that_means_nothing(patient: Patient) -> None:
     assert "OPENCODE_ACP_DRAIN_SECONDS" in one.sentence
 
 
+async def test_a_variable_that_is_no_setting(patient: Patient) -> None:
+    patient.environ["OPENCODE_ACP_QUEUE_PATIENC"] = "3"
+    one = await patient.warned("configuration")
+    assert "OPENCODE_ACP_QUEUE_PATIENCE is one" in one.sentence
+
+
 async def test_a_configuration_that_others_may_write(patient: Patient) -> None:
     patient.config.write_text("mcp = 'reject'")
     patient.config.chmod(0o666)
