@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,19 @@ from stubs.parts import ROOT
 COMMAND: Final = str(ROOT / ".venv" / "bin" / "opencode-acp")
 DEADLINE: Final = 30
 LONG: Final = 1024 * 1024
+IMPORTS: Final = frozenset(
+    {
+        "adapter",
+        "adapter.output",
+        "adapter.relay",
+        "contract",
+        "contract.attach",
+        "contract.version",
+    }
+)
+"""What a relay imports of ours, and it imports nothing else that is a file."""
+BUILT_IN: Final = frozenset({"_socket", "select", "posix", "sys"})
+"""What it may import of what is built into Python."""
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter
@@ -64,12 +77,13 @@ async def starting() -> AsyncIterator[Start]:
 
     async def begin(
         *flags: str,
+        command: Sequence[str] = (COMMAND,),
         env: dict[str, str] | None = None,
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
     ) -> Process:
         process = await asyncio.create_subprocess_exec(
-            COMMAND,
+            *command,
             *flags,
             stdin=subprocess.PIPE,
             stdout=stdout,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 import sysconfig
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -19,50 +16,23 @@ import pytest
 
 from contract.version import VERSION
 from stubs.parts import ROOT
+from tests.support.installs import build, run, venv_alone
 from tests.support.structure import imports, modules, parse
 
-DEADLINE: Final = 60.0
-BUILD: Final = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
 HELLO: Final = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
-
-
-def run(*argv: str | Path, cwd: Path, said: str = "") -> str:
-    """What a command prints; it gets no variable of ours and must end well."""
-    done = subprocess.run(
-        [str(word) for word in argv],
-        cwd=cwd,
-        env={"PATH": os.environ["PATH"], "HOME": str(cwd)},
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of the checkout."""
-    directory = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-c", BUILD, directory, cwd=ROOT)
-    (found,) = directory.glob("*.whl")
-    return found
+    return build(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment that holds the wheel, and sees the dependencies of this one."""
     home = tmp_path_factory.mktemp("elsewhere")
-    run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=home)
-    python = home / "venv" / "bin" / "python"
-    # This environment may have been made without pip, as on Debian; then its own Python has it.
-    pip = sys.executable if find_spec("pip") else sys._base_executable  # type: ignore[attr-defined]
-    run(
-        pip, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps",
-        "--disable-pip-version-check", wheel, cwd=home,
-    )  # fmt: skip
+    python = venv_alone(wheel, home).with_name("python")
     site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=home)
     # A folder that is named in such a file is searched, and its own such files are not read: the
     # link from there to the checkout stays out.

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 import pytest_asyncio
@@ -21,7 +20,9 @@ from contract.version import VERSION
 from stubs.parts import ROOT
 from stubs.waiting import until
 from tests.support.relays import (
+    BUILT_IN,
     DEADLINE,
+    IMPORTS,
     LONG,
     Reader,
     Start,
@@ -34,16 +35,6 @@ from tests.support.relays import (
     one_sentence,
     starting,
 )
-
-ALLOWED: Final = {
-    "adapter",
-    "adapter.output",
-    "adapter.relay",
-    "contract",
-    "contract.attach",
-    "contract.version",
-}
-BUILT_IN: Final = {"_socket", "select", "posix", "sys"}
 
 
 @pytest_asyncio.fixture
@@ -304,7 +295,7 @@ def test_it_imports_next_to_nothing() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert set(ran.stdout.split()) - BUILT_IN == ALLOWED
+    assert set(ran.stdout.split()) - BUILT_IN == IMPORTS
 
 
 def test_where_the_socket_is() -> None:
