@@ -16,6 +16,7 @@ from adapter.limits import DEFAULTS, LimitError, Limits, lowered
 from adapter.settings.nearness import SHOWN, hint
 from adapter.settings.table import BY_NAME, SETTINGS, Kind, Place, Setting
 from adapter.upstream.userfiles import user_file
+from contract.attach import HOME
 from contract.errors import Plain
 
 MAX_BYTES: Final = 64 * 1024
@@ -150,13 +151,14 @@ def _setting(name: str) -> Setting:
 def _text(setting: Setting, value: object, folder: str) -> str:
     """A value as the environment would have it; what it means is judged with all others.
 
-    A path begins at the file that holds it, wherever the process that reads it stands.
+    A path begins at the home, or at the file that holds it, wherever the process that reads it
+    stands.
     """
     match setting.kind, value:
         case Kind.WORD, bool() if "yes" in setting.words:
             return "yes" if value else "no"
         case Kind.PATH, str() if value:
-            return os.path.join(folder, value)
+            return value if value.startswith(HOME) else os.path.join(folder, value)
         case ((Kind.WORD | Kind.URL), str()):
             return value
         case Kind.SECONDS, int() | float() if type(value) is not bool:

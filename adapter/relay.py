@@ -91,9 +91,10 @@ def _agent() -> int:
 
 def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
     """What is asked for; None if it is nothing for a relay, or makes no sense to it."""
+    variables = _texts(environ)
     given = {
         name[len(attach.PREFIX) :].lower(): value
-        for name, value in _texts(environ).items()
+        for name, value in variables.items()
         if name.startswith(attach.PREFIX) and value and not name.endswith(SECRET)
     }
     flags: dict[str, str] = {}
@@ -109,11 +110,13 @@ def read(argv: list[str], environ: dict[bytes, bytes]) -> Wishes | None:
         if not value:
             return None
         flags[flag[2:].replace("-", "_")] = value
-    said = {**given, **flags}
+    # Nothing but a path can begin like that. The home is the client's, whoever the daemon is.
+    home = variables.get("HOME", "")
+    said = {name: attach.at_home(value, home) for name, value in {**given, **flags}.items()}
     mode = said.pop("daemon", MODES[0])
     if mode not in MODES or mode == "never":
         return None
-    default = attach.default_socket(_texts(environ).get("XDG_RUNTIME_DIR", ""), posix.getuid())
+    default = attach.default_socket(variables.get("XDG_RUNTIME_DIR", ""), posix.getuid())
     socket = said.pop("socket", default)
     fields = (attach.VARIABLE_FIELD, attach.SETTING_FIELD)
     settings = {f"{fields[name in flags]}{name}": value for name, value in said.items()}

@@ -24,7 +24,7 @@ from adapter.upstream.credentials import (
     find_credential,
 )
 from adapter.upstream.registration import find_registration
-from contract.attach import admin_socket, default_socket
+from contract.attach import admin_socket, at_home, default_socket
 from contract.policy import McpPolicy
 
 START_ERRORS: Final = (CredentialError, UrlError, SettingError, ConfigFileError)
@@ -100,7 +100,8 @@ def read_said(options: Options, environ: Mapping[str, str]) -> tuple[FileSetting
 
 def config_named(options: Options, environ: Mapping[str, str]) -> str | None:
     """The file that flag or environment names."""
-    return options.given.get("config") or environ.get(BY_NAME["config"].variable)
+    named = options.given.get("config") or environ.get(BY_NAME["config"].variable)
+    return at_home(named, environ.get("HOME", "")) if named else None
 
 
 def address_of(said: Gathered) -> str:

@@ -32,6 +32,9 @@ PREFIX = "OPENCODE_ACP_"
 
 SOCKET_NAME = "opencode-acp.sock"
 
+HOME = "~/"
+"""At the head of a path: that of another user's home, `~name`, is a name like any other."""
+
 OK = 0
 FAULT = 1
 USAGE = 2
@@ -46,6 +49,13 @@ def default_socket(xdg_runtime_dir: str, uid: int) -> str:
     """The socket of the user's daemon, in the directory that the system made for the user."""
     directory = xdg_runtime_dir or f"/run/user/{uid}"
     return f"{directory}/{SOCKET_NAME}"
+
+
+def at_home(path: str, home: str) -> str:
+    """`path` with the home in place of a `~/` at its head; as it is without a home to name."""
+    if path.startswith(HOME) and home.startswith("/"):
+        return f"{home.rstrip('/')}/{path[len(HOME) :]}"
+    return path
 
 
 def admin_socket(socket: str) -> str:

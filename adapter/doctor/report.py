@@ -11,6 +11,7 @@ from adapter.commands.screen import plain
 from adapter.doctor.findings import Finding, exit_code
 from adapter.options import Options
 from adapter.settings.table import SETTINGS, Kind
+from contract.attach import at_home
 from contract.version import VERSION
 
 AGENT: Final = "opencode"
@@ -28,8 +29,9 @@ def agent_argv(
     for setting in SETTINGS:
         value = options.given.get(setting.name) or environ.get(setting.variable)
         if value:
-            path = setting.kind is Kind.PATH
-            argv += [setting.flag, os.path.join(directory, value) if path else value]
+            if setting.kind is Kind.PATH:
+                value = os.path.join(directory, at_home(value, environ.get("HOME", "")))
+            argv += [setting.flag, value]
     return argv
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from adapter.settings.table import BY_NAME, SETTINGS, Setting
+from adapter.settings.table import BY_NAME, SETTINGS, Kind, Setting
 from adapter.settings.values import SettingError, Value, check, seconds, users, word
+from contract.attach import at_home
 
 
 class Gathered:
@@ -70,7 +71,11 @@ def sift(
     """What of these has a meaning, and what is wrong with each of the others."""
     values: dict[str, Value] = {}
     faults: list[SettingError] = []
-    for name, value in _said(flags, environ, file, path):
+    home = environ.get("HOME", "")
+    for name, said in _said(flags, environ, file, path):
+        value = said
+        if name in BY_NAME and BY_NAME[name].kind is Kind.PATH:
+            value = Value(at_home(said.text, home), said.origin)
         try:
             check(name, value)
         except SettingError as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapter.settings.table import BY_NAME, Kind, Setting
+from contract.attach import HOME
 from contract.errors import Plain
 
 MAX_USERS: Final = 64
@@ -67,5 +68,7 @@ def check(name: str, value: Value) -> None:
             users(value)
         case Kind.PATH if not value.text:
             raise SettingError(f"{value.origin} takes a path.")
+        case Kind.PATH if value.text.startswith(HOME):
+            raise SettingError(f"{value.origin} begins at the home, and HOME names none.")
         case _ if "\0" in value.text:
             raise SettingError(f"{value.origin} must not hold a NUL.")

@@ -116,9 +116,9 @@ def test_what_a_name_was_meant_for_is_told(path: Path, text: str, near: str | No
 
 
 def test_a_path_begins_at_its_file(path: Path, tmp_path: Path) -> None:
-    path.write_text("password_file = 'secret'\nadmin_socket = '/run/a'\n")
+    path.write_text("password_file = '~secret'\nadmin_socket = '/run/a'\n")
     assert read_config(str(path)).values == {
-        "password_file": str(tmp_path / "secret"),
+        "password_file": str(tmp_path / "~secret"),
         "admin_socket": "/run/a",
     }
 

@@ -60,3 +60,9 @@ def test_settings_become_flags_and_paths_absolute() -> None:
 
 def test_the_config_is_one_that_acpx_reads() -> None:
     assert acpx_config(ARGV)["agents"]["opencode"] == {"argv": ARGV}
+
+
+def test_a_path_at_home_is_found_from_elsewhere() -> None:
+    environ = {"HOME": "/home/u", "OPENCODE_ACP_CONFIG": "~/f.toml"}
+    argv = agent_argv("c", Options({"password_file": "~/secret"}), environ, "/work")
+    assert argv == ["c", "--password-file", "/home/u/secret", "--config", "/home/u/f.toml"]

@@ -59,6 +59,36 @@ def test_what_has_no_meaning_is_told_with_its_origin_and_changes_nothing(setting
         gather({}, {}, {setting.name: bad}, "F")
 
 
+@EACH
+def test_a_path_may_begin_at_the_home_wherever_it_is_said(setting: Setting) -> None:
+    if setting.kind is not Kind.PATH:
+        return
+    home = {"HOME": "/home/u/"}
+    flags, variable, name = {setting.name: "~/x y"}, {setting.variable: "~/x y"}, setting.name
+    assert gather(flags, home, {}).text(name) == "/home/u/x y"
+    assert gather({}, home | variable, {}).text(name) == "/home/u/x y"
+    assert gather({}, home, flags, "F").text(name) == "/home/u/x y"
+    assert gather({name: "~u/x"}, home, {}).text(name) == "~u/x"
+    for nowhere in ({}, {"HOME": ""}, {"HOME": "u"}):
+        with pytest.raises(SettingError, match=f"{setting.flag} begins at the home"):
+            gather(flags, nowhere, {})
+
+
+def test_the_files_of_a_start_may_be_at_home(tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text("password_file = '~/secret'\nadmin_socket = '~/a.sock'\n")
+    (tmp_path / "secret").write_text("word")
+    (tmp_path / "secret").chmod(0o600)
+    environ = {"HOME": str(tmp_path), "OPENCODE_ACP_SOCKET": "~/s.sock"}
+    for flags, more in (
+        ({"config": "~/f.toml"}, {}),
+        ({}, {"OPENCODE_ACP_CONFIG": "~/f.toml"}),
+    ):
+        start = read_start(Options(flags), environ | more)
+        assert start.credential is not None and start.credential.password == "word"
+        assert start.config == str(tmp_path / "f.toml")
+        assert (start.socket, start.admin_socket) == (f"{tmp_path}/s.sock", f"{tmp_path}/a.sock")
+
+
 def test_a_server_that_cannot_be_is_told_with_its_origin(tmp_path: Path) -> None:
     (file := tmp_path / "f.toml").write_text("server = 'http://192.0.2.1'\n")
     for flags, environ, origin in (
