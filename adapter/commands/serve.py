@@ -14,6 +14,7 @@ import sys
 
 import uvloop
 
+from adapter.daemon import ending
 from adapter.daemon.activation import ACP, ADMIN, passed
 from adapter.daemon.admin.service import Admin
 from adapter.daemon.check import check
@@ -32,7 +33,7 @@ from adapter.settings.arguments import add_settings, options
 from adapter.settings.table import SETTINGS
 from adapter.start import START_ERRORS
 from adapter.upstream.gasp import last_gasp
-from contract.attach import INTERRUPTED, OK, USAGE
+from contract.attach import INTERRUPTED, OK, TEMPORARY, USAGE
 
 ABOUT = "serve every client of this user through one socket"
 
@@ -81,7 +82,7 @@ async def serve(
     """
 
     def abandon() -> None:
-        listener.close()
+        listener.close(Refusal(TEMPORARY, ending.sentence(listener.path)).line())
         admin.close()
         os._exit(INTERRUPTED)
 
@@ -90,6 +91,7 @@ async def serve(
     metrics = Metrics()
     async with Engine(configuration.settings, observer=metrics) as engine:
         await check(engine)
+        # The clients' socket is given up last: whoever finds it free finds the other free, too.
         async with (
             Daemon(engine, listener, configuration.terms()) as daemon,
             Admin(daemon, metrics, admin),

@@ -19,6 +19,21 @@ PAUSE: Final = 1.0
 SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
+def send_away(listening: socket.socket, refusal: bytes) -> bool:
+    """Accept one of those that wait and tell it `refusal`; False if there is none."""
+    try:
+        sock, _ = listening.accept()
+    except OSError:
+        return False
+    with sock:
+        sock.setblocking(False)
+        try:
+            sock.send(refusal)
+        except OSError as error:
+            logger.debug("a refusal was not taken: %s", error)
+    return True
+
+
 class Acceptor:
     """Accepts on one listening socket and hands on each connection, non-blocking.
 
@@ -79,20 +94,8 @@ class Acceptor:
             self._rest()
             return
         self._release()
-        self._send_away()
+        send_away(self._socket, self._refusal)
         self._reserve()
-
-    def _send_away(self) -> None:
-        try:
-            sock, _ = self._socket.accept()
-        except OSError:
-            return
-        with sock:
-            sock.setblocking(False)
-            try:
-                sock.send(self._refusal)
-            except OSError as error:
-                logger.debug("a refusal was not taken: %s", error)
 
     def _rest(self) -> None:
         loop = asyncio.get_running_loop()

@@ -2,6 +2,9 @@
 
 A client that comes is held to the allowed users before a byte of it is read. Its hello has a few
 seconds; a client that is refused is told why in one line.
+
+Its door stays open until all that it had to do is done: whoever comes to a daemon that ends is told
+so, and is not left to find nobody, who might still be there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
+from adapter.daemon import ending
 from adapter.daemon.clients import Client
 from adapter.daemon.door import Door
 from adapter.daemon.hello import Credentials, Differs, Hello, credentials, read_hello
@@ -34,7 +38,6 @@ DRAINED: Final = 0.05
 LEAVING: Final = 4.0
 
 SHORT: Final = "The daemon has no descriptor left for another client; try again in a moment."
-STOPPING: Final = "The daemon is about to stop; try again in a moment."
 CROWD: Final = "Too many clients are about to come; try again in a moment."
 
 
@@ -61,7 +64,7 @@ class Terms:
 
 
 class Daemon:
-    """Serves clients from its beginning as a context until its end.
+    """Serves clients from its beginning as a context until its end, which gives up its place.
 
     The engine is the caller's: it begins before the daemon and ends after it.
     """
@@ -80,6 +83,7 @@ class Daemon:
         self._numbers = itertools.count(1)
         # None: as the engine's settings say.
         self._interrupts: bool | None = None
+        self._drained_by: float | None = None
         self._over = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -89,6 +93,14 @@ class Daemon:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+        await self._door.aclose(self._is_ending().line())
+
+    @property
+    def drain_seconds(self) -> float | None:
+        """How long turns in flight still have while it drains; None else."""
+        if self.state is not State.DRAINING or self._drained_by is None:
+            return None
+        return max(0.0, self._drained_by - self.engine.clock())
 
     @property
     def clients(self) -> tuple[Client, ...]:
@@ -108,14 +120,14 @@ class Daemon:
         await self._over.wait()
 
     async def drain(self, seconds: float) -> bool:
-        """Accept no client and no prompt any more, and wait so long for the turns in flight.
+        """Take no client and no prompt any more, and wait so long for the turns in flight.
 
         Whether all of them have ended and were answered. `close` follows.
         """
         if self.state is State.SERVING:
             self.state = State.DRAINING
             self.engine.draining = True
-            self._door.shut()
+            self._drained_by = self.engine.clock() + seconds
         try:
             async with asyncio.timeout(seconds):
                 while self.engine.turns or any(one.calls for one in self.clients):
@@ -126,13 +138,18 @@ class Daemon:
         return True
 
     async def close(self, *, interrupt: bool = False) -> None:
-        """End every connection; turns in flight are stopped if `interrupt`, else they go on."""
+        """End every connection; turns in flight are stopped if `interrupt`, else they go on.
+
+        From here on those who come to a socket that was passed wait in its queue for the next
+        daemon, which is started soon; there is nobody else who would answer at one of ours.
+        """
         if self.state is State.CLOSED:
             await self._over.wait()
             return
         self.state = State.CLOSED
         self._interrupts = interrupt
-        await self._door.aclose()
+        if not self.listener.is_ours:
+            await self._door.aclose()
         await self._arriving.aclose()
         for client in self.clients:
             client.hang_up(interrupt=interrupt)
@@ -167,6 +184,8 @@ class Daemon:
             raise Refusal(
                 AUTH, f"The daemon does not serve user {who.uid}; its operator has allowed_uids."
             )
+        if self.state is not State.SERVING:
+            raise self._is_ending()
         if len(self._arriving) >= self.terms.arriving:
             raise Refusal(TEMPORARY, CROWD)
 
@@ -184,7 +203,7 @@ class Daemon:
         except Refusal as refusal:
             self._send_away(link, refusal)
         except asyncio.CancelledError:
-            self._send_away(link, Refusal(TEMPORARY, STOPPING))
+            self._send_away(link, self._is_ending())
             raise
         finally:
             if client is None:
@@ -192,7 +211,7 @@ class Daemon:
 
     def _admit(self, hello: Hello) -> None:
         if self.state is not State.SERVING:
-            raise Refusal(TEMPORARY, STOPPING)
+            raise self._is_ending()
         # What those that leave have left behind is still at work, and bounded likewise.
         limit = min(self.engine.settings.limits.connections, self.terms.room)
         if len(self._served) >= limit or len(self._leaving) >= limit:
@@ -201,6 +220,11 @@ class Daemon:
         difference = self.terms.differs(hello)
         if difference is not None:
             raise Refusal(USAGE, difference)
+
+    def _is_ending(self) -> Refusal:
+        left = self.drain_seconds
+        turns = 0 if left is None else self.engine.turns
+        return Refusal(TEMPORARY, ending.sentence(self.listener.path, turns, left or 0))
 
     @staticmethod
     def _send_away(link: Link, refusal: Refusal) -> None:

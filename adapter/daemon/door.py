@@ -39,15 +39,18 @@ class Door:
         self._acceptor.start()
         self._looks.start(self._keep_place(), f"place of {self.listener.path}")
 
-    def shut(self) -> None:
-        """Accept nothing more and give up the place. May be called again."""
+    def shut(self, refusal: bytes = b"") -> None:
+        """Accept nothing more and give up the place. May be called again.
+
+        Those that wait are told `refusal`, or are left to the next daemon (`Listener.close`).
+        """
         self._looks.cancel()
         self._acceptor.stop()
-        self.listener.close()
+        self.listener.close(refusal)
 
-    async def aclose(self) -> None:
+    async def aclose(self, refusal: bytes = b"") -> None:
         """`shut`, and wait for the end of every task."""
-        self.shut()
+        self.shut(refusal)
         await self._looks.aclose()
 
     def _accept(self) -> Acceptor:

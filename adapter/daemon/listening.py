@@ -14,6 +14,7 @@ import socket
 import stat
 from typing import Final
 
+from adapter.daemon.accepting import send_away
 from adapter.daemon.refusal import Refusal
 from contract.attach import TEMPORARY, USAGE
 
@@ -60,21 +61,33 @@ class Listener:
         self.socket = fresh
         self._identity = _identity(self.path)
 
-    def close(self) -> None:
+    def close(self, refusal: bytes = b"") -> None:
         """Stop to listen, and remove what is still ours. May be called again.
 
-        The file of the lock stays: without it two that start could each lock one of their own.
+        Whoever waits in the queue of a socket of ours is told `refusal`; the queue of one that was
+        passed is the next daemon's. The file of the lock stays: without it two that start could
+        each lock one of their own.
         """
+        if self._lock is not None:
+            self._give_up(refusal)
         self.socket.close()
-        if self._lock is None:
-            return
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _give_up(self, refusal: bytes) -> None:
         if self.in_place:
             try:
                 os.unlink(self.path)
             except OSError as error:
                 logger.info("the socket %s was not removed: %s", self.path, error)
-        os.close(self._lock)
-        self._lock = None
+        try:
+            # From here on the kernel lets nobody into the queue, not even who has the path by now.
+            self.socket.shutdown(socket.SHUT_RD)
+        except OSError as error:
+            logger.debug("the socket %s was closed before: %s", self.path, error)
+        while send_away(self.socket, refusal):
+            pass
 
 
 def listen(path: str) -> Listener:

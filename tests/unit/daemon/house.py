@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from adapter.config import Settings
 from adapter.daemon.daemon import Daemon, Terms
-from adapter.daemon.listening import listen
+from adapter.daemon.listening import Listener, listen
 from adapter.engine.engine import Engine
 from adapter.engine.observer import Observer
 from contract.attach import ACCEPTED, HELLO
@@ -265,15 +265,19 @@ async def house(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
     observer: Observer | None = None,
+    listener: Listener | None = None,
     **settings: Any,
 ) -> AsyncIterator[House]:
-    """A project at `root` with these permissions; the others but `terms` are the engine's."""
+    """A project at `root` with these permissions; the daemon makes its socket, or has `listener`.
+
+    The others but `terms` are the engine's.
+    """
     config = {"permission": permission or {}}
     (root / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
     shape = StubSettings(
         project=str(root), request_delay=0, first_request_delay=0, delta_interval=0.01
     )
-    listener = listen(str(root / "run" / "acp.sock"))
+    listener = listener or listen(str(root / "run" / "acp.sock"))
     async with (
         StubServer(shape) as stub,
         Engine(

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from pathlib import Path
 
 import pytest
 
 from adapter.daemon.daemon import State
 from adapter.daemon.door import LOOK
-from adapter.daemon.listening import listen
+from adapter.daemon.listening import Listener, listen
+from contract.attach import TEMPORARY
 from stubs.server.faults import Rule
 from stubs.waiting import until
-from tests.unit.daemon.house import NOBODY, house
+from tests.unit.daemon.house import NOBODY, Caller, House, house
 from tests.unit.daemon.test_leaving import running
 
 SOON = 0.05
 LONG_ENOUGH = 10.0
+
+
+async def told_to_come_again(home: House) -> str:
+    """What somebody is told who comes now and says nothing."""
+    late = await home.caller()
+    code, _, sentence = (await late.answer_line()).decode().partition(" ")
+    assert int(code) == TEMPORARY
+    assert await late.answer_line() == b""
+    return sentence.rstrip("\n")
 
 
 async def test_a_turn_ends_and_its_client_is_answered(tmp_path: Path) -> None:
@@ -48,31 +59,72 @@ async def test_no_prompt_and_no_client_is_taken_meanwhile(tmp_path: Path) -> Non
         assert answer["error"]["code"] == -32053
         data = answer["error"]["data"]
         assert (data["code"], data["admitted"], data["retrySafe"]) == ("draining", False, True)
-        with pytest.raises(OSError):
-            await home.caller()
+        sentence = await told_to_come_again(home)
+        assert sentence.startswith(f"The daemon at {home.path} is ending: it waits for 1 turn, ")
         await caller.hang_up()
         assert await draining
 
 
-async def test_its_socket_is_not_made_again(tmp_path: Path) -> None:
-    looks = 0
-
+async def test_its_place_is_kept_as_long_as_it_has_something_to_do(tmp_path: Path) -> None:
     async def look(seconds: float) -> None:
-        nonlocal looks
-        looks += seconds == LOOK
         await asyncio.sleep(0.01 if seconds == LOOK else seconds)
 
     async with house(tmp_path, sleep=look) as home:
         await running(home)
-
-        async def looked() -> bool:
-            return looks > 2
-
-        await until("the daemon looks after its socket", looked)
         assert not await home.daemon.drain(SOON)
-        assert not home.path.exists()
-        # The next daemon has its place.
-        listen(str(home.path)).close()
+        home.path.unlink()
+
+        async def back() -> bool:
+            return home.path.exists()
+
+        await until("the socket is there again", back)
+        assert "is ending: it waits for 1 turn, 1 s at most" in await told_to_come_again(home)
+        await home.daemon.close()
+        assert await told_to_come_again(home) == (
+            f"The daemon at {home.path} is ending; start this command again in a few seconds."
+        )
+    assert not home.path.exists()
+    # The next daemon has its place.
+    listen(str(home.path)).close()
+
+
+async def test_a_socket_that_was_passed_is_answered_on_in_a_drain_and_then_left(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "passed.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as passed:
+        passed.bind(str(path))
+        passed.listen()
+        passed.setblocking(False)
+        async with house(tmp_path, listener=Listener(passed.dup(), str(path))) as home:
+            await running(home)
+            draining = asyncio.create_task(home.daemon.drain(LONG_ENOUGH))
+            await asyncio.sleep(0)
+            assert "it waits for 1 turn" in await told_to_come_again(home)
+            draining.cancel()
+            await home.daemon.close()
+            late = Caller(path)
+        # It waits for the next daemon.
+        accepted, _ = passed.accept()
+        accepted.close()
+        await late.aclose()
+
+
+async def test_without_a_turn_nobody_is_sent_away_from_a_socket_that_was_passed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "passed.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as passed:
+        passed.bind(str(path))
+        passed.listen()
+        passed.setblocking(False)
+        async with house(tmp_path, listener=Listener(passed.dup(), str(path))) as home:
+            late = Caller(path)
+            assert await home.daemon.drain(LONG_ENOUGH)
+            await home.daemon.close()
+        accepted, _ = passed.accept()
+        accepted.close()
+        await late.aclose()
 
 
 async def test_a_hello_that_came_before_is_told_to_come_again(tmp_path: Path) -> None:
@@ -142,6 +194,7 @@ async def test_a_client_takes_what_is_queued_before_it_is_sent_away(tmp_path: Pa
             closing = asyncio.create_task(home.daemon.close())
             await asyncio.sleep(SOON)
             assert not closing.done()
+            assert "is ending; start" in await told_to_come_again(home)
         await closing
         await caller.over()
         assert caller.text(session) == "".join(f"w{number} " for number in range(words))
@@ -153,4 +206,4 @@ async def test_whoever_runs_the_daemon_hears_of_its_end(tmp_path: Path) -> None:
         assert home.path.exists()
         await asyncio.gather(home.daemon.close(), home.daemon.close())
         await running_it
-        assert not home.path.exists()
+    assert not home.path.exists()

@@ -93,6 +93,61 @@ def test_nothing_is_left_but_the_lock(tmp_path: Path, doors: Doors) -> None:
     assert doors.open(path).in_place
 
 
+def waiting(path: Path, stack: ExitStack) -> list[socket.socket]:
+    """Three that have connected and said who they are, and of whom nobody has taken note."""
+    clients = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(3)]
+    for client in clients:
+        client.settimeout(10)
+        client.connect(str(path))
+        client.sendall(b"hello\n")
+    return clients
+
+
+def test_whoever_waits_at_its_end_is_told(tmp_path: Path, doors: Doors) -> None:
+    path = tmp_path / "acp.sock"
+    listener = doors.open(path)
+    with ExitStack() as stack:
+        clients = waiting(path, stack)
+        listener.close(b"75 No.\n")
+        assert [client.recv(64) for client in clients] == [b"75 No.\n"] * 3
+    assert not path.exists()
+
+
+def test_whoever_waits_at_a_socket_that_was_passed_is_left_there(tmp_path: Path) -> None:
+    path = tmp_path / "acp.sock"
+    with socket.socket(socket.AF_UNIX) as passed, ExitStack() as stack:
+        passed.bind(str(path))
+        passed.listen()
+        passed.setblocking(False)
+        clients = waiting(path, stack)
+        Listener(passed.dup(), str(path)).close(b"75 No.\n")
+        for _ in (*clients, *waiting(path, stack)):
+            accepted, _ = passed.accept()
+            accepted.close()
+
+
+def test_nobody_gets_into_a_queue_that_is_given_up(
+    tmp_path: Path, doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "acp.sock"
+    listener = doors.open(path)
+    with ExitStack() as stack:
+        clients = waiting(path, stack)
+        # As for those who looked the path up in the moment before.
+        monkeypatch.setattr(os, "unlink", lambda _: None)
+        told: list[bool] = []
+
+        class Late(socket.socket):
+            def accept(self) -> tuple[socket.socket, object]:
+                told.append(answers(path))
+                return super().accept()
+
+        listener.socket = stack.enter_context(Late(fileno=listener.socket.detach()))
+        listener.socket.setblocking(False)
+        listener.close(b"75 No.\n")
+        assert told == [False] * (len(clients) + 1)
+
+
 def test_a_second_daemon_is_sent_away_and_the_first_goes_on(tmp_path: Path, doors: Doors) -> None:
     path = tmp_path / "acp.sock"
     doors.open(path)
