@@ -75,6 +75,7 @@ stress: $(DEV) $(REAL_PARTS)
 
 $(RUNTIME): pyproject.toml constraints.txt scripts/opencode-acp tools/venv
 	$(PIP_INSTALL) .
+	$(BIN)/python -m compileall -q adapter contract
 	@touch $@
 
 $(DEV): $(RUNTIME)

@@ -63,8 +63,7 @@ def installed(
     way: installs.Way = request.param
     home = tmp_path_factory.mktemp("i")
     command = way(wheel, home)
-    first = command.read_text("utf-8").partition("\n")[0]
-    interpreter = tuple(first.removeprefix("#!").split())
+    interpreter = installs.interpreter(command)
     site = Path(installs.run(interpreter[0], "-c", PURELIB, cwd=home).strip())
     sources = [site.joinpath(*name.split(".")) for name in IMPORTS]
     files = [path / "__init__.py" if path.is_dir() else path.with_suffix(".py") for path in sources]

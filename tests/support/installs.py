@@ -45,6 +45,11 @@ def build(folder: Path) -> Path:
     return found
 
 
+def interpreter(command: Path) -> tuple[str, ...]:
+    """The words that the command's first line calls."""
+    return tuple(command.read_text("utf-8").partition("\n")[0].removeprefix("#!").split())
+
+
 def venv_alone(wheel: Path, home: Path) -> Path:
     """By the pip of the tests, without dependencies; it asks no index."""
     python = _venv(home)
