@@ -122,7 +122,7 @@ def status_line(daemon: Daemon) -> str:
     version, _ = engine.server_seen
     feed = "up" if engine.feed.is_connected else "down"
     if engine.is_refused:
-        feed = "refused: the server does not take the password"
+        feed += ", password refused by the server"
     parts = (
         f"{daemon.state}: OpenCode {version or 'not seen so far'}",
         f"feed {feed}",

@@ -27,9 +27,10 @@ from adapter.engine.services import Services
 from adapter.engine.submission import Submission
 from adapter.engine.tasks import Tasks
 from adapter.limits import Bound
+from adapter.upstream.acceptance import Acceptance
 from adapter.upstream.catalogue import Catalogues
 from adapter.upstream.client import Server
-from adapter.upstream.errors import UpstreamError
+from adapter.upstream.errors import Unauthorised, UpstreamError
 from adapter.upstream.feed import Feed
 from adapter.upstream.watch import Watch
 from contract.errors import AcpError, Code
@@ -66,12 +67,14 @@ class Engine:
         # No new prompt is taken any more: the process is about to end.
         self.draining = False
         self.offsets = OffsetTable()
+        self._acceptance = Acceptance(self._judged)
         self.server = Server(
             settings.server,
             settings.credential,
             settings.http,
             clock=clock,
             requested=self.observer.requested,
+            acceptance=self._acceptance,
         )
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
         self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep, self._lost_mcp)
@@ -176,15 +179,38 @@ class Engine:
         What was measured out when it began keeps its limits: a client its own, an open session
         its own. The times of the server's connections and of the feed stay as well.
         """
+        is_new = settings.credential != self.settings.credential
         self.settings = self._services.settings = settings
         self.mcp.settings = settings.mcp
         self.places.limits = settings.limits
         self.server.authenticate(settings.credential)
+        if is_new:
+            # The feed lives on the old one, and nobody else may ask for long.
+            self._acceptance.renew()
+            self._tasks.start(self._try_password(), "the new password")
+
+    async def _try_password(self) -> None:
+        """Ask for anything: the answer is judged where it comes in."""
+        try:
+            await self.server.info()
+        except Unauthorised:
+            return
+        except UpstreamError as error:
+            logger.info("whether the server takes the new password is open: %s", error)
+
+    def _judged(self, refused: bool) -> None:
+        credential = self.settings.credential
+        if not refused:
+            logger.warning("the OpenCode server takes the password again")
+        elif credential is None:
+            logger.warning("the OpenCode server wants a password, and there is none")
+        else:
+            logger.warning("the OpenCode server refuses the password of %s", credential.source)
 
     @property
     def is_refused(self) -> bool:
-        """Whether the server refuses the password."""
-        return self._refusals > 0
+        """Whether the server refuses the password, of the feed or of any request."""
+        return self._acceptance.is_refused
 
     @property
     def open_sessions(self) -> int:

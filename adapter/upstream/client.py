@@ -16,12 +16,9 @@ from typing import Any, Final
 
 import httpx
 
+from adapter.upstream.acceptance import Acceptance
 from adapter.upstream.credentials import Credential
-from adapter.upstream.errors import (
-    SessionMissing,
-    ShapeMismatch,
-    TooLarge,
-)
+from adapter.upstream.errors import Ambiguous, SessionMissing, ShapeMismatch, TooLarge
 from adapter.upstream.history import History
 from adapter.upstream.mcp import McpServers
 from adapter.upstream.posts import Posts
@@ -62,6 +59,7 @@ class Server:
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
         requested: Requested = unheard,
+        acceptance: Acceptance | None = None,
     ) -> None:
         self._http = Transport(
             base_url,
@@ -70,6 +68,7 @@ class Server:
             sleep=sleep,
             clock=clock,
             requested=requested,
+            acceptance=acceptance,
         )
         self.mcp = McpServers(self._http)
         self.posts = Posts(self._http)
@@ -124,6 +123,20 @@ class Server:
         }
         answer = await self._http.call(routes.SESSION_CREATE, body=body)
         return shaped(Session, data(answer))
+
+    async def has_directory(self, directory: str) -> bool:
+        """Whether the server can work there: it has the directory, and may enter it.
+
+        It answers 500 without a body for anything else, keeps nothing of it, and looks again when
+        it is asked again. A directory that it has is booted, as by any other use.
+        """
+        try:
+            await self._http.call(routes.LOCATION, query=_location(directory))
+        except Ambiguous as error:
+            if error.status != 500:
+                raise
+            return False
+        return True
 
     async def session(self, session_id: str) -> Session:
         answer = await self._http.call(routes.SESSION_GET, {"sessionID": session_id})

@@ -19,6 +19,7 @@ import httpx
 from httpx_sse import EventSource, SSEError
 from tenacity import AsyncRetrying, RetryCallState, wait_exponential, wait_random
 
+from adapter.upstream.acceptance import REFUSED
 from adapter.upstream.client import Server
 from adapter.upstream.decode import DecodeError, decode
 from adapter.upstream.lines import LINE_LIMIT, EventLines, FeedCounters, OversizeLine
@@ -159,7 +160,7 @@ class Feed:
                 asyncio.timeout(self._settings.first_frame) as first_frame,
                 self._server.feed(silence=self._settings.silence) as response,
             ):
-                if response.status_code in (401, 403):
+                if response.status_code in REFUSED:
                     return None
                 if response.status_code != 200:
                     return f"the server answered with status {response.status_code}"

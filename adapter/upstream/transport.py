@@ -20,6 +20,7 @@ from tenacity import (
     wait_random,
 )
 
+from adapter.upstream.acceptance import REFUSED, Acceptance
 from adapter.upstream.credentials import Credential
 from adapter.upstream.decode import DecodeError, clean, decode, encode
 from adapter.upstream.errors import (
@@ -132,6 +133,7 @@ class Transport:
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
         requested: Requested = unheard,
+        acceptance: Acceptance | None = None,
     ) -> None:
         self.base_url = base_url
         self.credential = credential
@@ -139,6 +141,7 @@ class Transport:
         self._sleep = sleep
         self._clock = clock
         self._requested = requested
+        self._acceptance = acceptance or Acceptance()
         trusted = _trust(base_url)
         self._turns = self._pool(trusted)
         self._others = self._pool(trusted)
@@ -247,7 +250,14 @@ class Transport:
     @contextmanager
     def _timed(self, route: Route) -> Iterator[_Exchange]:
         """An exchange counts when its answer is there, or else at its end."""
-        exchange = _Exchange(route.name, self._clock, self._requested)
+        credential = self.credential
+
+        def answered(name: str, status: int, seconds: float) -> None:
+            self._requested(name, status, seconds)
+            if credential is self.credential:
+                self._acceptance.answered(status)
+
+        exchange = _Exchange(route.name, self._clock, answered)
         try:
             yield exchange
         finally:
@@ -334,7 +344,7 @@ def _classified(
     status = answer.status
     if 200 <= status < 300:
         return answer
-    if status in (401, 403):
+    if status in REFUSED:
         raise Unauthorised("The OpenCode server refused the password.")
     tag, message = _complaint(answer, credential)
     if status == 404 and tag == "SessionNotFoundError":

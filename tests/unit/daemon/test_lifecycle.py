@@ -204,7 +204,7 @@ async def test_a_password_that_is_refused_later_does_not_end_it(tmp_path: Path) 
         await there.manager.until_status("feed up")
         there.stub.faults.unauthorized = True
         there.stub.cut_feed()
-        await there.manager.until_status("feed refused")
+        await there.manager.until_status("password refused")
         there.stub.faults.unauthorized = False
         await there.manager.until_status("feed up")
 
@@ -270,7 +270,7 @@ async def test_a_start_that_cannot_work_has_a_code(
             told = environ | {"NOTIFY_SOCKET": manager.address}
             served = await start(tmp_path, url, environ=told)
             assert await served.process.wait() == code
-        lines = [line for line in served.log.splitlines() if "WARNING" not in line]
+        lines = [line for line in served.log.splitlines() if '"level": "warning"' not in line]
         assert len(lines) == 1, served.log
         assert words in lines[0]
         assert "secret" not in served.log

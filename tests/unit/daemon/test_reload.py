@@ -12,6 +12,7 @@ import pytest
 from adapter.daemon.reload import Configuration
 from adapter.options import Options
 from stubs.waiting import until
+from tests.unit.daemon.admin.office import Office, office
 from tests.unit.daemon.house import Caller, House, Json, hello, house
 from tests.unit.daemon.test_lifecycle import site
 
@@ -178,6 +179,44 @@ async def test_what_needs_a_restart_is_told_and_stays(
         assert NEW not in caplog.text
 
 
+async def test_a_password_that_the_server_does_not_take_is_told_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "password"
+
+    def told() -> list[str]:
+        return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+
+    async def until_told(number: int) -> None:
+        async def come() -> bool:
+            return len(told()) == number
+
+        await until(f"{number} lines on the password", come)
+
+    def reload(place: Office, password: str) -> None:
+        file.write_text(password)
+        file.chmod(0o600)
+        named = Options({"server": place.home.stub.url, "password_file": str(file)})
+        assert Configuration(named, {}).reload(place.home.daemon)
+
+    async with office(tmp_path) as place:
+        assert await place.home.engine.feed.ready(10)
+        host = place.home.stub.host
+        host.settings = dataclasses.replace(host.settings, password=NEW)
+        for number, wrong in enumerate((OLD, "a-third"), 1):
+            reload(place, wrong)
+            await until_told(number)
+            assert await place.value("auth_refused") == 1
+            assert not (await place.readiness()).checks["auth"].ok
+            # It lives on the password that it was connected by.
+            assert place.home.engine.feed.is_connected
+        reload(place, NEW)
+        await place.until_value("auth_refused", 0)
+        refused = f"the OpenCode server refuses the password of {file}"
+        again = "the OpenCode server takes the password again"
+        assert [line.replace("the file ", "") for line in told()] == [refused, refused, again]
+
+
 async def test_a_password_that_was_changed_on_the_server(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(OLD)
@@ -189,7 +228,7 @@ async def test_a_password_that_was_changed_on_the_server(tmp_path: Path) -> None
         host = there.stub.host
         host.settings = dataclasses.replace(host.settings, password=NEW)
         there.stub.cut_feed()
-        await there.manager.until_status("feed refused", "1 client,", "1 session,")
+        await there.manager.until_status("feed down, password refused", "1 client,", "1 session,")
 
         # A file that others may read is refused; the daemon goes on as it was.
         file.chmod(0o644)
