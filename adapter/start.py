@@ -65,7 +65,7 @@ def read_start(options: Options, environ: Mapping[str, str]) -> Start:
     """Flags over environment over file over defaults. Raises one of `START_ERRORS`."""
     file, said = read_said(options, environ)
     server, credential = find_server(said, environ)
-    socket = said.text("socket") or default_socket(environ.get("XDG_RUNTIME_DIR", ""), os.getuid())
+    socket, admin = sockets(said, environ)
     level = said.given("log_level")
     return Start(
         server=server,
@@ -79,7 +79,7 @@ def read_start(options: Options, environ: Mapping[str, str]) -> Start:
         limits=file.limits,
         config=file.path or None,
         socket=socket,
-        admin_socket=said.text("admin_socket") or admin_socket(socket),
+        admin_socket=admin,
         allowed_uids=said.users("allowed_uids"),
         drain_seconds=said.seconds("drain_seconds") or 20.0,
         drain=cast(Drain, said.word("drain")),
@@ -96,6 +96,12 @@ def read_said(options: Options, environ: Mapping[str, str]) -> tuple[FileSetting
     """
     file = read_config(find_config(config_named(options, environ), environ))
     return file, gather(options.given, environ, file.values, file.path)
+
+
+def sockets(said: Gathered, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Where the daemon listens for clients, and where it answers its operator."""
+    socket = said.text("socket") or default_socket(environ.get("XDG_RUNTIME_DIR", ""), os.getuid())
+    return socket, said.text("admin_socket") or admin_socket(socket)
 
 
 def config_named(options: Options, environ: Mapping[str, str]) -> str | None:

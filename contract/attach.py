@@ -25,8 +25,6 @@ ANSWER_SECONDS = 5
 """Without an answer for so long the relay leaves with `TEMPORARY`; the hello has so long, too."""
 
 SOCKET_VARIABLE = "OPENCODE_ACP_SOCKET"
-ADMIN_VARIABLE = "OPENCODE_ACP_ADMIN_SOCKET"
-DAEMON_VARIABLE = "OPENCODE_ACP_DAEMON"
 PREFIX = "OPENCODE_ACP_"
 """Of every variable that is a setting: `OPENCODE_ACP_QUEUE_PATIENCE` is `queue_patience`."""
 

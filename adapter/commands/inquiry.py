@@ -15,14 +15,10 @@ from pydantic import ValidationError
 
 from adapter.commands.screen import plain
 from adapter.daemon.admin.shapes import State
-from contract.attach import (
-    ADMIN_VARIABLE,
-    OK,
-    SOCKET_VARIABLE,
-    TEMPORARY,
-    admin_socket,
-    default_socket,
-)
+from adapter.settings.arguments import add_settings, options
+from adapter.settings.faults import usable
+from adapter.start import sockets
+from contract.attach import OK, TEMPORARY
 
 STATE: Final = "/debug/state"
 SECONDS: Final = 5.0
@@ -36,20 +32,7 @@ class NoDaemon(Exception):
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Which daemon is meant, and in which form its answer is shown."""
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--socket", metavar="PATH", help="the daemon's socket for clients")
-    parser.add_argument("--admin-socket", metavar="PATH", help="its admin socket, if set apart")
-
-
-def path_of(given: argparse.Namespace) -> str:
-    """The admin socket that is meant: by flag, by environment, or beside the daemon's socket."""
-    if given.admin_socket:
-        return str(given.admin_socket)
-    if given.socket:
-        return admin_socket(given.socket)
-    named = os.environ.get(ADMIN_VARIABLE)
-    own = os.environ.get(SOCKET_VARIABLE)
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    return named or admin_socket(own or default_socket(runtime, os.getuid()))
+    add_settings(parser, ("config", "socket", "admin_socket"))
 
 
 def get(path: str, route: str) -> bytes:
@@ -79,9 +62,14 @@ def get(path: str, route: str) -> bytes:
 def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
     """Print the daemon's state, as JSON or as `screen` makes it.
 
-    The exit code: 0, or 75 with a sentence on standard error if no daemon answers.
+    It is asked where `serve` with the same flags, environment and file would answer. The exit
+    code: 0, or 75 with a sentence on standard error if no daemon answers.
     """
-    path = path_of(given)
+    said, wrong = usable(options(given), os.environ)
+    for sentence in wrong:
+        # The daemon may run by what was right when it started.
+        sys.stderr.write(f"opencode-acp: {plain(sentence)}\n")
+    _, path = sockets(said, os.environ)
     try:
         state = State.model_validate_json(get(path, STATE))
     except NoDaemon as error:

@@ -9,9 +9,10 @@ from typing import Final
 from adapter.doctor import daemon, machine, server, settings
 from adapter.doctor.findings import Finding, good, skipped
 from adapter.options import Options
+from adapter.settings.faults import usable
+from adapter.start import sockets
 from adapter.upstream.client import Server
 from adapter.upstream.errors import Unauthorised, UpstreamError
-from contract.attach import ADMIN_VARIABLE, admin_socket
 
 UNKNOWN: Final = "The settings have to be right first."
 PATIENCE: Final = server.Patience()
@@ -35,7 +36,8 @@ async def examine(
     """
     here = settings.look(options, environ)
     wanted = daemon.wishes(options, environ)
-    admin = _admin(options, environ, here, wanted.socket if wanted else "")
+    # A fault elsewhere in the configuration does not say where the daemon is.
+    _, admin = sockets(usable(options, environ)[0], environ)
     met = await asyncio.to_thread(daemon.look, wanted, admin)
     configuration, files, url = here.findings
     told: tuple[Finding, ...]
@@ -69,10 +71,3 @@ async def _beside(here: settings.Here, url: str, cwd: str, patience: server.Pati
         except UpstreamError as error:
             return server.unopened(cwd, str(error))
         return await server.catalogue(beside, cwd, patience.catalogue)
-
-
-def _admin(options: Options, environ: Mapping[str, str], here: settings.Here, socket: str) -> str:
-    """The admin socket that is meant, also where the configuration cannot be read."""
-    said = here.said.text("admin_socket") if here.said is not None else None
-    named = options.given.get("admin_socket") or environ.get(ADMIN_VARIABLE)
-    return said or named or admin_socket(socket)

@@ -13,7 +13,6 @@ from adapter.doctor.findings import Finding, failed, good, skipped, warning
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
 from adapter.settings.faults import strangers
-from adapter.settings.gather import Gathered
 from adapter.settings.values import SettingError
 from adapter.start import address_of, find_server, read_said
 from adapter.upstream.address import UrlError
@@ -33,7 +32,6 @@ class Here:
 
     findings: tuple[Finding, Finding, Finding]
     """Of the configuration, the files and the address."""
-    said: Gathered | None = None
     limits: Limits = DEFAULTS
     server: str | None = None
     credential: Credential | None = None
@@ -68,14 +66,14 @@ def look(options: Options, environ: Mapping[str, str]) -> Here:
     except CredentialError as error:
         fix = "Make it a regular file of your own (chmod 600) that holds the password alone."
         files = failed(FILES, USAGE, str(error), fix)
-        return Here((configuration, files, url), said, file.limits, server)
+        return Here((configuration, files, url), file.limits, server)
     except UrlError as error:
         # Of the address that was said, or of the one that OpenCode has registered.
         files = _modes(file.path, None)
-        return Here((configuration, files, _no_address(error)), said, file.limits)
+        return Here((configuration, files, _no_address(error)), file.limits)
     files = _modes(file.path, credential)
     return Here(
-        (configuration, files, _address(found)), said, file.limits, found, credential, usable=True
+        (configuration, files, _address(found)), file.limits, found, credential, usable=True
     )
 
 

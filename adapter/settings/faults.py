@@ -7,7 +7,7 @@ from functools import partial
 
 from adapter.configfile import examine, find_config
 from adapter.options import Options
-from adapter.settings.gather import sift
+from adapter.settings.gather import Gathered, sift
 from adapter.settings.nearness import SHOWN, near
 from adapter.settings.table import SETTINGS
 from adapter.start import address_of, config_named, find_server
@@ -18,15 +18,24 @@ from contract.attach import PREFIX
 
 def faults(options: Options, environ: Mapping[str, str]) -> list[str]:
     """A sentence on each; empty if a start can work. Reads files, and asks nobody."""
-    file, told = examine(find_config(config_named(options, environ), environ))
-    said, wrong = sift(options.given, environ, file.values, file.path)
+    said, told = usable(options, environ)
     of_server = [
         *_reason(partial(address_of, said)),
         *_reason(partial(find_credential, said.text("password_file"), environ)),
     ]
     # What OpenCode has registered counts only where nothing else is wrong.
     last = _reason(partial(find_server, said, environ))
-    return [*told, *map(str, wrong), *(of_server or last)]
+    return [*told, *(of_server or last)]
+
+
+def usable(options: Options, environ: Mapping[str, str]) -> tuple[Gathered, list[str]]:
+    """What can be used of flags, environment and file, and a sentence on each thing that cannot.
+
+    For a command that a fault of no interest to it must not keep from its work.
+    """
+    file, told = examine(find_config(config_named(options, environ), environ))
+    said, wrong = sift(options.given, environ, file.values, file.path)
+    return said, [*told, *map(str, wrong)]
 
 
 def _reason(step: Callable[[], object]) -> list[str]:

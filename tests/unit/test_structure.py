@@ -59,12 +59,18 @@ MAY_IMPORT: Final = (
         ),
     ),
     # What the admin socket says is known to both of its ends, and those who ask there are no part
-    # of the daemon.
+    # of the daemon: they know its settings, which say where it answers.
     ("adapter.daemon.admin.shapes", ()),
     *(
         (
             f"adapter.commands.{name}",
-            ("contract", "adapter.daemon.admin.shapes", "adapter.commands"),
+            (
+                "contract",
+                "adapter.daemon.admin.shapes",
+                "adapter.commands",
+                "adapter.settings",
+                "adapter.start",
+            ),
         )
         for name in ("inquiry", "screen", "sessions", "status")
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,11 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from adapter.commands import inquiry
 from adapter.commands.parser import parser
-from contract.attach import TEMPORARY
+from adapter.settings.arguments import options
+from adapter.start import read_start
+from contract.attach import OK, TEMPORARY
 
 MODES = ("status", "sessions")
+BODY = json.dumps(
+    {
+        "version": "1\x9b", "pid": 1, "state": "serving", "seconds": 1, "server": {"url": "ü"},
+        "feed": {"connected": False, "generation": 0, "losses": 0}, "tables": {}, "counted": {},
+        "clients": [], "sessions": [], "later": 1,
+    }
+).encode()  # fmt: skip
+STATE = f"HTTP/1.1 200 OK\r\ncontent-length: {len(BODY)}\r\n\r\n".encode() + BODY
+"""The answer of a daemon."""
 
 
 def given(*arguments: str) -> argparse.Namespace:
@@ -29,6 +40,7 @@ def answering(path: Path, answer: bytes) -> Iterator[None]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         listener.listen()
+        listener.settimeout(10)
 
         def serve() -> None:
             client, _ = listener.accept()
@@ -42,20 +54,57 @@ def answering(path: Path, answer: bytes) -> Iterator[None]:
         thread.join()
 
 
-def test_the_socket_is_by_flag_by_environment_or_beside_the_daemons(
+ANYWHERE: tuple[tuple[str, dict[str, str], tuple[str, ...], str], ...] = (
+    ("", {}, (), "opencode-acp-admin.sock"),
+    ("", {"OPENCODE_ACP_SOCKET": "own.sock"}, (), "own-admin.sock"),
+    ("file.sock", {"OPENCODE_ACP_SOCKET": "own.sock"}, (), "file.sock"),
+    ("file.sock", {}, ("--socket", "a.sock"), "file.sock"),
+    ("file.sock", {"OPENCODE_ACP_ADMIN_SOCKET": "set.sock"}, (), "set.sock"),
+    ("", {"OPENCODE_ACP_SOCKET": "own.sock"}, ("--socket", "a.sock"), "a-admin.sock"),
+    ("file.sock", {"OPENCODE_ACP_ADMIN_SOCKET": "set.sock"}, ("--admin-socket", "b"), "b"),
+)
+"""Of the file, the environment and the command line, and where the operator is answered."""
+
+
+@pytest.mark.parametrize("command", MODES)
+@pytest.mark.parametrize("where", ANYWHERE)
+def test_the_daemon_is_asked_where_serve_would_answer(
+    command: str,
+    where: tuple[str, dict[str, str], tuple[str, ...], str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
-    monkeypatch.delenv("OPENCODE_ACP_SOCKET", raising=False)
-    monkeypatch.delenv("OPENCODE_ACP_ADMIN_SOCKET", raising=False)
-    assert inquiry.path_of(given("status")) == "/run/user/7/opencode-acp-admin.sock"
-    monkeypatch.setenv("OPENCODE_ACP_SOCKET", "/run/own.sock")
-    assert inquiry.path_of(given("status")) == "/run/own-admin.sock"
-    monkeypatch.setenv("OPENCODE_ACP_ADMIN_SOCKET", "/run/set.sock")
-    assert inquiry.path_of(given("status")) == "/run/set.sock"
-    assert inquiry.path_of(given("status", "--socket", "/a.sock")) == "/a-admin.sock"
-    both = given("status", "--socket", "/a.sock", "--admin-socket", "/b.sock")
-    assert inquiry.path_of(both) == "/b.sock"
+    file, environ, flags, expected = where
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "f.toml"
+    config.write_text(f"admin_socket = '{file}'" if file else "")
+    for name in ("SOCKET", "ADMIN_SOCKET"):
+        monkeypatch.delenv(f"OPENCODE_ACP_{name}", raising=False)
+    for name, value in {"XDG_RUNTIME_DIR": str(tmp_path), **environ}.items():
+        monkeypatch.setenv(name, value)
+    answer = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
+    chosen = given(command, "--config", "f.toml", *flags)
+    start = read_start(options(chosen), os.environ)
+    assert start.admin_socket in (expected, str(tmp_path / expected))
+    with answering(tmp_path / expected, answer):
+        assert chosen.run(chosen) == TEMPORARY
+    assert "does not serve this user" in capsys.readouterr().err
+
+
+def test_a_fault_of_the_configuration_is_told_and_keeps_from_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The daemon may have started before the file was broken."""
+    config = tmp_path / "f.toml"
+    config.write_text("drain = 'perhaps'\nnothing = 1\nadmin_socket = 'a.sock'\n")
+    chosen = given("status", "--json", "--config", str(config))
+    with answering(tmp_path / "a.sock", STATE):
+        assert chosen.run(chosen) == OK
+    out, err = capsys.readouterr()
+    assert json.loads(out)["version"]
+    first, second = err.splitlines()
+    assert "'nothing'" in first and "drain" in second
 
 
 @pytest.mark.parametrize("command", MODES)
@@ -93,15 +142,8 @@ def test_whoever_answers_otherwise_is_told_of_likewise(
 
 
 def test_json_is_plain_ascii(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = {
-        "version": "1\x9b", "pid": 1, "state": "serving", "seconds": 1, "server": {"url": "ü"},
-        "feed": {"connected": False, "generation": 0, "losses": 0}, "tables": {}, "counted": {},
-        "clients": [], "sessions": [], "later": 1,
-    }  # fmt: skip
-    body = json.dumps(state).encode()
-    head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     chosen = given("status", "--json", "--admin-socket", str(tmp_path / "a.sock"))
-    with answering(tmp_path / "a.sock", head + body):
+    with answering(tmp_path / "a.sock", STATE):
         assert chosen.run(chosen) == 0
     out = capsys.readouterr().out
     assert out.isascii()

@@ -43,6 +43,17 @@ async def test_a_daemon_speaks_for_its_server(tmp_path: Path) -> None:
         await one.home.until_empty()
 
 
+async def test_it_is_found_by_the_file_whatever_else_is_wrong_there(tmp_path: Path) -> None:
+    async with office(tmp_path) as one:
+        file = tmp_path / "f.toml"
+        path = tmp_path / "elsewhere" / "admin.sock"
+        path.parent.mkdir()
+        path.symlink_to(one.path)
+        file.write_text(f"admin_socket = '{path}'\nnothing = 1\n")
+        found = await examined(tmp_path, socket=str(one.home.path), config=str(file))
+        assert (found["configuration"].state, found["daemon"].state) == (Is.FAILED, Is.OK)
+
+
 async def test_the_catalogue_is_not_asked_for_where_the_server_is_not_known(
     tmp_path: Path,
 ) -> None:

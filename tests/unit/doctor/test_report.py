@@ -64,5 +64,5 @@ def test_the_config_is_one_that_acpx_reads() -> None:
 
 def test_a_path_at_home_is_found_from_elsewhere() -> None:
     environ = {"HOME": "/home/u", "OPENCODE_ACP_CONFIG": "~/f.toml"}
-    argv = agent_argv("c", Options({"password_file": "~/secret"}), environ, "/work")
+    argv = agent_argv("c", Options({"password_file": "~/secret"}), environ, "/elsewhere")
     assert argv == ["c", "--password-file", "/home/u/secret", "--config", "/home/u/f.toml"]
