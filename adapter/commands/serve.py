@@ -30,6 +30,7 @@ from adapter.daemon.watchdog import interval
 from adapter.engine.engine import Engine
 from adapter.logs import set_up
 from adapter.settings.arguments import add_settings, options
+from adapter.settings.faults import strangers
 from adapter.settings.table import SETTINGS
 from adapter.start import START_ERRORS
 from adapter.upstream.gasp import last_gasp
@@ -52,6 +53,8 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return USAGE
     set_up(configuration.log_level, configuration.start.log_format, daemon=True)
+    for sentence in strangers(os.environ):
+        logger.warning("%s", sentence)
     manager = Manager.of(os.environ)
     listeners: list[Listener] = []
     try:

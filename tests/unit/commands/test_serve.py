@@ -28,6 +28,14 @@ async def test_it_serves_without_a_server_and_ends_well(tmp_path: Path) -> None:
         assert not served.path.exists()
 
 
+async def test_a_variable_that_is_no_setting_is_in_its_log(tmp_path: Path) -> None:
+    environ = {"OPENCODE_ACP_QUEUE_PATIENC": "3"}
+    async with serving(tmp_path, NOWHERE, "--log-format", "text", environ=environ) as served:
+        assert await served.end() == OK
+        (told,) = (line for line in served.log.splitlines() if "PATIENC" in line)
+        assert "WARNING" in told and "OPENCODE_ACP_QUEUE_PATIENCE is one" in told
+
+
 async def test_a_second_one_is_sent_away(tmp_path: Path) -> None:
     async with serving(tmp_path, NOWHERE) as served:
         second = await start(tmp_path / "run", NOWHERE, path=served.path)
