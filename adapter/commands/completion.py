@@ -5,17 +5,23 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import shtab
 
-from adapter.settings.table import BY_NAME, Kind
+from adapter.settings.table import Kind
 from contract.attach import OK
 
 ABOUT = "print a completion for bash, zsh or fish"
 
 SHELLS: Final = ("bash", "zsh", "fish")
+COMPLETED: Final[Mapping[str, object]] = {
+    Kind.PATH.value: shtab.FILE,
+    "FILE": shtab.FILE,
+    "DIR": shtab.DIRECTORY,
+}
+"""What a shell looks for, by the word of the help."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +33,8 @@ def run(given: argparse.Namespace) -> int:
     # The parser imports every command, and so this one.
     whole = importlib.import_module("adapter.commands.parser").parser()
     for action in _actions(whole):
-        setting = BY_NAME.get(action.dest)
-        if setting is not None and setting.kind is Kind.PATH:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        if action.metavar in COMPLETED:
+            action.complete = COMPLETED[str(action.metavar)]  # type: ignore[attr-defined]
     sys.stdout.write(shtab.complete(whole, shell=given.shell) + "\n")
     return OK
 

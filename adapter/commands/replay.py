@@ -33,7 +33,9 @@ STANDARD_INPUT: Final = "-"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", help="a log in any of its formats, - for standard input; its newest flight is taken"
+        "file",
+        metavar="FILE",
+        help="a log in any of its formats, - for standard input; its newest flight is taken",
     )
     parser.add_argument("--session", metavar="ID", help="the newest flight of this session")
 

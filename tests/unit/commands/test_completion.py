@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -12,6 +16,9 @@ from adapter import flags
 from adapter.commands.completion import SHELLS
 from adapter.commands.parser import COMMANDS, parser
 from adapter.settings.table import SETTINGS
+from stubs.parts import ROOT
+
+README: Final = ROOT / "README.md"
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -26,6 +33,37 @@ def test_bash_can_read_its_own() -> None:
     argv = [sys.executable, "-m", "adapter.cli", "completion", "bash"]
     script = subprocess.run(argv, capture_output=True, timeout=30, check=True).stdout
     subprocess.run(["bash", "-n"], input=script, timeout=30, check=True)
+
+
+def completed(words: str, directory: Path) -> set[str]:
+    """What bash offers in that directory behind these words, with the line that README tells."""
+    (line,) = re.findall(r"^\| bash \| `(.+)` \|$", README.read_text("utf-8"), re.M)
+    script = f"""{line}
+        read -r _ _ _ _ function _ <<< "$(complete -p opencode-acp)"
+        COMP_WORDS=({words} '') COMP_CWORD=$(set -- {words}; echo $#)
+        $function
+        printf '%s\\n' "${{COMPREPLY[@]%/}}"
+    """
+    env = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=directory,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert not done.stderr
+    return set(done.stdout.split())
+
+
+def test_a_directory_is_completed_by_directories_alone(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "password").touch()
+    assert completed("opencode-acp doctor --cwd", tmp_path) == {"project"}
+    both = {"project", "password"}
+    assert completed("opencode-acp serve --password-file", tmp_path) == both
 
 
 def test_the_help_tells_of_each_command_what_it_says_itself() -> None:
