@@ -12,7 +12,11 @@ BY_DAEMON := tests/scenarios tests/acpx tests/interop
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 REAL_PARTS := .tools/.installed
-PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet --constraint constraints.txt --editable
+PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet
+# Of others we install exact files, and run no code of theirs at that.
+LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all: --requirement
+LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --group build \
+  --generate-hashes --no-annotate --custom-compile-command 'make lock' $(ARGS)
 
 .PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress clean
 
@@ -23,7 +27,8 @@ help:
 	@echo 'unit    the tests that need no server'
 	@echo 'lint    ruff and mypy;  format: let ruff write its format'
 	@echo 'setup   .venv with $(BIN)/opencode-acp;  dev: the test tools too'
-	@echo 'tools   the real OpenCode, Node and acpx into .tools (Linux x86-64);  lock: pin them anew'
+	@echo 'tools   the real OpenCode, Node and acpx into .tools (Linux x86-64)'
+	@echo 'lock    the packages of Python and the real parts, pinned anew by hash (ARGS=--upgrade)'
 	@echo 'systemd  what the tests of deploy/ want of systemd (Debian, as root)'
 	@echo 'record  recordings of the real server for the unit tests'
 	@echo 'stress  random schedules with cut feeds on the real server (ARGS="--schedules 200 --seed 1")'
@@ -73,13 +78,14 @@ bench: $(DEV) $(REAL_PARTS)
 stress: $(DEV) $(REAL_PARTS)
 	$(BIN)/python -m tests.stress $(ARGS)
 
-$(RUNTIME): pyproject.toml constraints.txt scripts/opencode-acp tools/venv
-	$(PIP_INSTALL) .
+$(RUNTIME): pyproject.toml requirements.txt scripts/opencode-acp tools/venv
+	$(LOCKED) requirements.txt
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q adapter contract
 	@touch $@
 
-$(DEV): $(RUNTIME)
-	$(PIP_INSTALL) '.[dev]'
+$(DEV): $(RUNTIME) requirements-dev.txt
+	$(LOCKED) requirements-dev.txt
 	@touch $@
 
 $(REAL_PARTS): tools/package.json tools/package-lock.json tools/.npmrc
@@ -93,8 +99,11 @@ $(REAL_PARTS): tools/package.json tools/package-lock.json tools/.npmrc
 	cd .tools && $(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# What the lock file keeps, and why: tools/trim_lock.py.
-lock:
+# What the lock file of npm keeps, and why: tools/trim_lock.py. ARGS=--upgrade takes newer packages
+# of Python; without it those that are locked stay.
+lock: $(DEV)
+	$(LOCK) --extra dev --output-file requirements-dev.txt
+	$(LOCK) --constraint requirements-dev.txt --output-file requirements.txt
 	cd tools && $(NPM) install --package-lock-only --ignore-scripts --no-audit --no-fund
 	$(PYTHON) tools/trim_lock.py tools/package-lock.json
 

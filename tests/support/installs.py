@@ -38,9 +38,9 @@ def run(*argv: str | Path, cwd: Path, said: str = "", env: Mapping[str, str] | N
     return done.stdout
 
 
-def build(folder: Path) -> Path:
-    """The wheel of the checkout."""
-    run(sys.executable, "-c", BUILD, folder, cwd=ROOT)
+def build(folder: Path, source: Path = ROOT) -> Path:
+    """The wheel of the checkout, or of a copy of it."""
+    run(sys.executable, "-c", BUILD, folder, cwd=source)
     (found,) = folder.glob("*.whl")
     return found
 

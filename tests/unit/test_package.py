@@ -1,14 +1,19 @@
-"""S3-23: the package works installed, outside of the checkout, and declares what it imports."""
+"""S3-23: the package works installed, outside of the checkout, and declares what it imports.
+
+X-19: whatever is installed is locked by hash, and the wheel is the same each time.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
 import sysconfig
 import tomllib
 import zipfile
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +24,11 @@ from stubs.parts import ROOT
 from tests.support.installs import build, run, venv_alone
 from tests.support.structure import imports, modules, parse
 
+LOCKED: Final = re.compile(
+    r"^([\w.-]+)==([^\s;]+)(?: ;[^\\\n]+)?(?: \\\n +--hash=sha256:[0-9a-f]{64})+\n", re.M
+)
+# Python's own, and ours.
+NOT_LOCKED: Final = ("pip", "setuptools", "opencode-acp-adapter")
 HELLO: Final = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
 
@@ -68,6 +78,46 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         tops = {name.partition("/")[0] for name in archive.namelist()}
     stem = f"opencode_acp_adapter-{VERSION}"
     assert tops == {"adapter", "contract", "stubs", f"{stem}.data", f"{stem}.dist-info"}
+
+
+def test_the_wheel_is_the_same_at_another_time(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for name in ("adapter", "contract", "stubs", "scripts"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    first = build(tmp_path / "first", copy).read_bytes()
+    for path in copy.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    assert build(tmp_path / "second", copy).read_bytes() == first
+
+
+def plain(requirement: str) -> str:
+    """The name of a package as the index has it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[<>=~!\[; ]", requirement)[0]).lower()
+
+
+def locked(file: str) -> dict[str, str]:
+    """The versions that a lock file has a hash of; it may hold nothing else."""
+    text = re.sub(r"^#.*\n", "", (ROOT / file).read_text("utf-8"), flags=re.M)
+    assert LOCKED.sub("", text) == ""
+    return {name: version for name, version in LOCKED.findall(text)}
+
+
+def test_every_package_that_is_installed_is_locked_by_hash() -> None:
+    """What the package needs, what builds it, and all that the tests see."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    builds = declared["build-system"]["requires"]
+    assert declared["dependency-groups"]["build"] == builds
+    project = declared["project"]
+    of_run, of_tests = locked("requirements.txt"), locked("requirements-dev.txt")
+    assert of_run.items() <= of_tests.items()
+    assert {plain(line) for line in project["dependencies"] + builds} <= of_run.keys()
+    assert {plain(line) for line in project["optional-dependencies"]["dev"]} <= of_tests.keys()
+    here = {plain(each.name): each.version for each in distributions()}
+    assert (
+        here.items() - of_tests.items() - {(name, here.get(name)) for name in NOT_LOCKED} == set()
+    )
 
 
 def test_what_is_imported_is_declared() -> None:
