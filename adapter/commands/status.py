@@ -6,6 +6,7 @@ import argparse
 
 from adapter.commands import inquiry
 from adapter.commands.screen import columns, counted, duration, plain
+from adapter.daemon import ending
 from adapter.daemon.admin.shapes import ClientState, State
 
 ABOUT = "show what the daemon is at, and who its clients are"
@@ -31,24 +32,30 @@ def screen(state: State) -> str:
 
 
 def _head(state: State) -> list[str]:
-    feed, server, tables = state.feed, state.server, state.tables
+    feed, server = state.feed, state.server
     known = f"OpenCode {server.version}, process {server.pid}" if server.pid else "not seen yet"
     waiting = sum(client.queue for client in state.clients)
     losses = f", lost {counted(feed.losses, 'time')}" if feed.losses else ""
     queue = f", {waiting} of them waiting" if waiting else ""
     lines = [
-        f"opencode-acp {state.version}, process {state.pid}, {state.state} for "
-        f"{duration(state.seconds)}",
+        f"opencode-acp {state.version}, process {state.pid}, {_standing(state)}",
+        *(() if state.serves else (f"ending   {ending.NEXT}",)),
         f"server   {server.url}: {known}",
         f"feed     {'connected' if feed.connected else 'not connected'}{losses}",
         f"load     {counted(len(state.clients), 'client')}, "
         f"{counted(len(state.sessions), 'session')}, "
-        f"{counted(tables.get('turns', 0), 'prompt')} in flight{queue}",
+        f"{counted(state.turns, 'prompt')} in flight{queue}",
     ]
     if state.counted:
         met = ", ".join(f"{name} {times}" for name, times in sorted(state.counted.items()))
         lines.append(f"counted  {met}")
     return [plain(line) for line in lines]
+
+
+def _standing(state: State) -> str:
+    if state.serves:
+        return f"serving for {duration(state.seconds)}"
+    return ending.standing(state.state, state.turns, state.drain_seconds)
 
 
 def _row(client: ClientState) -> tuple[object, ...]:

@@ -143,7 +143,10 @@ def _take_lock(path: str) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(lock)
-        raise Refusal(TEMPORARY, f"Another daemon holds the lock {path}.") from error
+        raise Refusal(
+            TEMPORARY,
+            f"Another daemon holds the lock {path}; one that ends lets go of it when it is done.",
+        ) from error
     return lock
 
 

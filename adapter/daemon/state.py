@@ -30,12 +30,14 @@ def state(daemon: Daemon, since: float) -> State:
     engine = daemon.engine
     now = engine.clock()
     version, pid = engine.server_seen
+    left = daemon.drain_seconds
     counted = {what.value: times for what, times in engine.counters.hits.items() if times}
     return State(
         version=VERSION,
         pid=os.getpid(),
         state=daemon.state.value,
         seconds=_seconds(now - since),
+        drain_seconds=None if left is None else _seconds(left),
         server=ServerState(url=engine.server.base_url, version=_short(version), pid=pid),
         feed=_feed(engine, now),
         tables=engine.tables() | daemon.tables(),

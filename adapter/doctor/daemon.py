@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from adapter import relay
 from adapter.commands.inquiry import STATE, NoDaemon, get
+from adapter.daemon import ending
 from adapter.daemon.admin.shapes import Check, Readiness, State
 from adapter.daemon.hello import credentials
 from adapter.doctor import server
@@ -26,6 +27,7 @@ READINESS: Final = "/readyz"
 WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 START: Final = "Start it by `opencode-acp serve`, or let agents work without it (--daemon auto)."
 LOG: Final = "Look at the daemon's log."
+LATER: Final = "`opencode-acp status` shows who is there; try again later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,16 @@ def look(wanted: relay.Wishes | None, admin: str) -> Met:
     path = wanted.socket
     try:
         sock = relay.connect(wanted)
-        if sock is None:
-            return Met(_nobody(path))
+    except relay.Refused as refusal:
+        return Met(failed(DAEMON, refusal.code, str(refusal), START))
+    if sock is None:
+        return Met(_nobody(path))
+    try:
         with socket.socket(fileno=sock.detach()) as connected:
             relay.introduce(connected, wanted)
             uid = credentials(connected).uid
     except relay.Refused as refusal:
-        return Met(failed(DAEMON, refusal.code, str(refusal), _remedy(refusal.code)))
+        return _refused(refusal, admin)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return Met(failed(DAEMON, TEMPORARY, f"The daemon at {path} left: {reason}.", LOG))
@@ -78,19 +83,36 @@ def _nobody(path: str) -> Finding:
     return good(DAEMON, f"No daemon listens at {path}: each agent works in a process of its own.")
 
 
-def _remedy(code: int) -> str:
-    if code == TEMPORARY:
-        return START
+def _refused(refusal: relay.Refused, admin: str) -> Met:
+    """What was told to us who came, and how the daemon stands that told it."""
+    code, sentence = refusal.code, str(refusal)
     if code == AUTH:
-        return "Run a daemon of your own (--socket), or have its operator add you to allowed_uids."
-    return "Leave out the settings that differ, or change those of the daemon."
+        fix = "Run a daemon of your own (--socket), or have its operator add you to allowed_uids."
+        return Met(failed(DAEMON, code, sentence, fix))
+    if code != TEMPORARY:
+        fix = "Leave out the settings that differ, or change those of the daemon."
+        return Met(failed(DAEMON, code, sentence, fix))
+    try:
+        state, readiness = _told(admin)
+    except (NoDaemon, ValidationError):
+        return Met(failed(DAEMON, code, sentence, LOG))
+    if state.serves:
+        return Met(failed(DAEMON, code, sentence, LATER), False, state, readiness)
+    stands = ending.standing(state.state, state.turns, state.drain_seconds)
+    sentence = f"The daemon {state.version}, process {state.pid}, is {stands}."
+    return Met(failed(DAEMON, code, sentence, ending.NEXT), False, state, readiness)
+
+
+def _told(admin: str) -> tuple[State, Readiness]:
+    """What the daemon says of itself and its server. Raises NoDaemon, ValidationError."""
+    state = State.model_validate_json(get(admin, STATE))
+    return state, Readiness.model_validate_json(get(admin, READINESS))
 
 
 def asked(path: str, uid: int, admin: str) -> Met:
     """What the daemon that has let us in says of itself; `uid` is the user who has its socket."""
     try:
-        state = State.model_validate_json(get(admin, STATE))
-        readiness = Readiness.model_validate_json(get(admin, READINESS))
+        state, readiness = _told(admin)
     except (NoDaemon, ValidationError) as error:
         told = str(error) if isinstance(error, NoDaemon) else "It is of another version."
         unasked = warning(

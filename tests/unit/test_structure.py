@@ -61,12 +61,15 @@ MAY_IMPORT: Final = (
     # What the admin socket says is known to both of its ends, and those who ask there are no part
     # of the daemon: they know its settings, which say where it answers.
     ("adapter.daemon.admin.shapes", ()),
+    # As is what is said of a daemon that ends.
+    ("adapter.daemon.ending", ()),
     *(
         (
             f"adapter.commands.{name}",
             (
                 "contract",
                 "adapter.daemon.admin.shapes",
+                "adapter.daemon.ending",
                 "adapter.commands",
                 "adapter.settings",
                 "adapter.start",

@@ -106,7 +106,10 @@ class State(Shape):
     version: str
     pid: int
     state: str
+    """As `adapter.daemon.daemon.State` has it; `serving` is the only one that takes clients."""
     seconds: float
+    drain_seconds: float | None = None
+    """While it drains: how long turns in flight still have. None else."""
     server: ServerState
     feed: FeedState
     tables: dict[str, int]
@@ -114,6 +117,15 @@ class State(Shape):
     """Limits that were hit and oddities that were met, by name; others are left out."""
     clients: tuple[ClientState, ...]
     sessions: tuple[SessionState, ...]
+
+    @property
+    def serves(self) -> bool:
+        return self.state == "serving"
+
+    @property
+    def turns(self) -> int:
+        """Prompts in flight, of every client."""
+        return self.tables.get("turns", 0)
 
 
 class Check(Shape):

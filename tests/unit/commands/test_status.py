@@ -61,6 +61,24 @@ def test_a_server_that_was_never_seen() -> None:
     assert "server   http://127.0.0.1:1: not seen yet\nfeed     not connected\n" in text
 
 
+@pytest.mark.parametrize(
+    ("standing", "seconds", "turns", "told"),
+    [
+        ("draining", 17.2, 2, "draining: it waits for 2 turns, 18 s at most, and takes no client"),
+        ("draining", 17.2, 0, "draining: it is about to be gone, and takes no client"),
+        ("closed", None, 2, "closed: it is about to be gone, and takes no client"),
+    ],
+)
+def test_one_that_ends(standing: str, seconds: float | None, turns: int, told: str) -> None:
+    ending = state(state=standing, drain_seconds=seconds, tables={"turns": turns})
+    assert screen(ending).startswith(
+        f"opencode-acp 0.1.0, process 7, {told}\n"
+        "ending   Wait for its end; if no service manager starts the next one, "
+        "`opencode-acp serve` does.\n"
+        "server   "
+    )
+
+
 def test_nothing_of_a_client_can_move_the_cursor() -> None:
     text = screen(state(client(1, name="\x1b[2J\nNO", cwd="/\x9b31m\r\u202e")))
     assert text.count("\n") == len(text.splitlines()) == 7

@@ -20,13 +20,14 @@ from adapter.daemon.lifecycle import STATUS_SECONDS, Lifecycle, Signals
 from adapter.daemon.notify import Manager
 from adapter.daemon.reload import Configuration
 from adapter.options import Options
-from contract.attach import ACCEPTED, AUTH, CONTRACT, INTERRUPTED, OK, USAGE
+from contract.attach import ACCEPTED, AUTH, CONTRACT, INTERRUPTED, OK, TEMPORARY, USAGE
 from contract.routes import PROMPT, REQUIRED
 from stubs.server import Settings as StubSettings
 from stubs.server import StubServer
 from stubs.server.faults import Rule
 from stubs.waiting import until
-from tests.unit.commands.process import Served, serving, start
+from tests.support.daemons import COMMAND
+from tests.unit.commands.process import Served, plain, serving, start
 from tests.unit.daemon.house import Caller, house, visitors
 from tests.unit.daemon.manager import Hearing, hearing
 
@@ -179,6 +180,28 @@ async def test_a_turn_that_does_not_end_in_time(
         assert there.interrupts() == interrupts
         assert "1 turns have not ended" in there.served.log
         assert "Traceback" not in there.served.log
+
+
+@pytest.mark.parametrize("mode", ["auto", "require"])
+async def test_a_command_that_comes_meanwhile_is_told_and_runs_no_agent(
+    tmp_path: Path, mode: str
+) -> None:
+    async with site(tmp_path, "--drain-seconds", "3600") as there:
+        await there.running()
+        there.send(signal.SIGTERM)
+        await there.manager.until("STOPPING=1")
+        relay = await asyncio.create_subprocess_exec(
+            COMMAND, "--socket", there.served.path, "--daemon", mode,
+            stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env=plain({}),
+        )  # fmt: skip
+        _, told = await relay.communicate()
+        assert relay.returncode == TEMPORARY
+        assert told.startswith(b"opencode-acp: The daemon at ")
+        assert b"is ending: it waits for 1 turn, " in told
+        assert told.count(b"\n") == 1
+        next_one = await start(tmp_path / "run", NOWHERE, path=there.served.path)
+        assert await next_one.process.wait() == TEMPORARY
+        assert "one that ends lets go of it" in next_one.log
 
 
 async def test_without_a_turn_it_waits_for_nothing(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from adapter.limits import Limits
 from stubs.waiting import until
 from tests.unit.daemon.admin.office import office
 from tests.unit.daemon.house import hello
+from tests.unit.daemon.test_leaving import running
 
 WORDS = "the quick brown fox"
 
@@ -49,6 +51,22 @@ async def test_clients_and_sessions_are_told_with_what_they_do(tmp_path: Path) -
         assert not any(":" in timer for timer in session.timers)
         assert state.tables["turns"] == 2
         assert (state.feed.connected, state.feed.generation, state.state) == (True, 1, "serving")
+
+
+async def test_how_long_a_drain_still_has(tmp_path: Path) -> None:
+    async with office(tmp_path) as place:
+        await running(place.home)
+        state = await place.state()
+        assert (state.serves, state.drain_seconds) == (True, None)
+        draining = asyncio.create_task(place.home.daemon.drain(60))
+        await asyncio.sleep(0)
+        state = await place.state()
+        assert (state.state, state.serves, state.turns) == ("draining", False, 1)
+        assert state.drain_seconds is not None
+        assert 0 < state.drain_seconds <= 60
+        draining.cancel()
+        await place.home.daemon.close()
+        assert (await place.state()).drain_seconds is None
 
 
 async def test_nothing_is_left_of_a_client_that_has_left(tmp_path: Path) -> None:
