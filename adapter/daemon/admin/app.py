@@ -1,12 +1,18 @@
-"""What the admin socket answers: GET alone, and nothing that changes anything."""
+"""What the admin socket answers: GET alone, and nothing that changes anything.
+
+Of aiohttp the low-level server alone: its applications would take another megabyte.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import web
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
+from aiohttp.web_server import Server
 from prometheus_client.exposition import choose_encoder
 
 from adapter.daemon.admin.readiness import Look
@@ -20,35 +26,28 @@ HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 STATE: Final = "/debug/state"
+METHODS: Final = ("GET", "HEAD")
 # Seconds that a connection is kept between two requests, and that the last ones have at the end.
 IDLE: Final = 15.0
 CLOSING: Final = 1.0
 
+Answer = Callable[[BaseRequest], Awaitable[Response]]
+
 
 class Site:
-    """The application at work; the connections are handed to it."""
+    """HTTP at work; the connections are handed to it. A loop must run."""
 
     def __init__(self, daemon: Daemon, metrics: Metrics, look: Look, since: float) -> None:
         answers = Answers(daemon, metrics, look, since)
-        self._runner = web.AppRunner(
-            answers.application(),
-            access_log=None,
-            handle_signals=False,
-            keepalive_timeout=IDLE,
-            shutdown_timeout=CLOSING,
-        )
-
-    async def start(self) -> None:
-        await self._runner.setup()
+        self._server = Server(answers.to, access_log=None, keepalive_timeout=IDLE)
 
     def protocol(self) -> asyncio.Protocol:
-        """One for each connection, between `start` and `aclose`."""
-        if self._runner.server is None:
-            raise RuntimeError("the application does not run")
-        return self._runner.server()
+        """One for each connection, until `aclose`."""
+        return self._server()
 
     async def aclose(self) -> None:
-        await self._runner.cleanup()
+        self._server.pre_shutdown()
+        await self._server.shutdown(CLOSING)
 
 
 class Answers:
@@ -59,37 +58,44 @@ class Answers:
         self._metrics = metrics
         self._look = look
         self._since = since
+        self._paths: Mapping[str, Answer] = {
+            HEALTH: self.health,
+            READINESS: self.readiness,
+            METRICS: self.metrics,
+            STATE: self.state,
+        }
 
-    def application(self) -> web.Application:
-        """The application with its four routes."""
-        app = web.Application(client_max_size=0)
-        app.router.add_get(HEALTH, self.health)
-        app.router.add_get(READINESS, self.readiness)
-        app.router.add_get(METRICS, self.metrics)
-        app.router.add_get(STATE, self.state)
-        return app
+    async def to(self, request: BaseRequest) -> Response:
+        """The answer to any request; aiohttp leaves out the body where HEAD is asked."""
+        answer = self._paths.get(request.path)
+        if answer is None:
+            return Response(status=HTTPStatus.NOT_FOUND)
+        if request.method not in METHODS:
+            allowed = {"allow": ", ".join(METHODS)}
+            return Response(status=HTTPStatus.METHOD_NOT_ALLOWED, headers=allowed)
+        return await answer(request)
 
-    async def health(self, _: web.Request) -> web.Response:
+    async def health(self, _: BaseRequest) -> Response:
         """The process is there and its loop turns, whatever the server does."""
         seconds = round(self._daemon.engine.clock() - self._since, 3)
         return _json(Health(ok=True, version=VERSION, seconds=seconds))
 
-    async def readiness(self, _: web.Request) -> web.Response:
+    async def readiness(self, _: BaseRequest) -> Response:
         """200 if a prompt would be served, else 503; the body says what is missing."""
         readiness = await self._look.readiness()
         status = HTTPStatus.OK if readiness.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return _json(readiness, status)
 
-    async def metrics(self, request: web.Request) -> web.Response:
+    async def metrics(self, request: BaseRequest) -> Response:
         """In the format that the request accepts, as Prometheus asks for it."""
         encode, media = choose_encoder(request.headers.get("accept", ""))
-        return web.Response(body=encode(self._metrics.registry), headers={"content-type": media})
+        return Response(body=encode(self._metrics.registry), headers={"content-type": media})
 
-    async def state(self, _: web.Request) -> web.Response:
+    async def state(self, _: BaseRequest) -> Response:
         """Every client and session as they stand."""
         return _json(state(self._daemon, self._since))
 
 
-def _json(shape: Shape, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+def _json(shape: Shape, status: HTTPStatus = HTTPStatus.OK) -> Response:
     text = shape.model_dump_json() + "\n"
-    return web.Response(text=text, status=status, content_type="application/json")
+    return Response(text=text, status=status, content_type="application/json")
