@@ -30,8 +30,12 @@ async def test_it_serves_without_a_server_and_ends_well(tmp_path: Path) -> None:
 
 async def test_a_variable_that_is_no_setting_is_in_its_log(tmp_path: Path) -> None:
     environ = {"OPENCODE_ACP_QUEUE_PATIENC": "3"}
-    async with serving(tmp_path, NOWHERE, "--log-format", "text", environ=environ) as served:
-        assert await served.end() == OK
+    flags = ("--log-format", "text")
+    async with (
+        serving(tmp_path, NOWHERE, *flags, environ=environ) as served,
+        visitors(served.path) as come,
+    ):
+        assert await come().greet() == ACCEPTED
         (told,) = (line for line in served.log.splitlines() if "PATIENC" in line)
         assert "WARNING" in told and "OPENCODE_ACP_QUEUE_PATIENCE is one" in told
 
