@@ -50,6 +50,7 @@ SESSION_GET: Final = _need("GET", _S, "session/resume; title, agent and model af
 SESSION_LIST: Final = _use("GET", "/api/session", "session/list; children of a session")
 SESSION_DELETE: Final = _use("DELETE", _S, "session/delete, which takes the children along")
 SESSION_FORK: Final = _use("POST", f"{_S}/fork", "session/fork")
+LOCATION: Final = _need("GET", "/api/location", "whether a session's directory is one, there")
 ACTIVE: Final = _need("GET", "/api/session/active", "whether a turn runs or is parked")
 
 PROMPT: Final = _need("POST", f"{_S}/prompt", "session/prompt, queued, with an id of ours")
@@ -94,7 +95,7 @@ OPENAPI: Final = _use("GET", "/openapi.json", "the live server's routes")
 
 USED: Final = (
     INFO, EVENT,
-    SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_DELETE, SESSION_FORK, ACTIVE,
+    SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_DELETE, SESSION_FORK, LOCATION, ACTIVE,
     PROMPT, COMMAND, COMPACT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
     PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY, FORM_DISMISS,
     AGENTS, MODELS, MODEL_DEFAULT, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
@@ -210,7 +211,6 @@ UNUSED: Final = (
         "GET /api/experimental/migration/v1",
         "GET /api/debug/location",
         "DELETE /api/debug/location",
-        "GET /api/location",
         "POST /api/location/reload",
         "GET /api/project",
         "PATCH /api/project/{projectID}",

@@ -127,8 +127,9 @@ class Server:
     async def has_directory(self, directory: str) -> bool:
         """Whether the server can work there: it has the directory, and may enter it.
 
-        It answers 500 without a body for anything else, keeps nothing of it, and looks again when
-        it is asked again. A directory that it has is booted, as by any other use.
+        It answers 500 without a body for anything else, keeps nothing of it, and looks again the
+        next time. A directory that it has is booted, as by any other use; from then on it has it
+        until it ends, even if the directory is removed (measured on OpenCode 2.0.15).
         """
         try:
             await self._http.call(routes.LOCATION, query=_location(directory))

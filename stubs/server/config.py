@@ -17,7 +17,8 @@ class Settings:
     first turn of a session, so that a background child outlives its parent's step), `step_end`
     between the last tool or text of a step and its end, `wind_down` between an interrupt and the
     events that end the turn, `interrupt_reply` before the answer to an interrupt. `boot` is how
-    long a fresh directory answers its lists empty.
+    long a fresh directory answers its lists empty. `unseen` are directories that the server has and
+    the adapter cannot see, as from within a sandbox.
     """
 
     password: str | None = None
@@ -36,8 +37,13 @@ class Settings:
     retry_attempts: int = 11
     boot: float = 0.0
     bad_directory_delay: float = 0.05
+    unseen: frozenset[str] = frozenset()
 
     @property
     def directory(self) -> str:
         """The absolute project directory."""
         return os.path.abspath(self.project)
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a directory where the server runs."""
+        return path in self.unseen or os.path.isdir(path)

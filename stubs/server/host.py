@@ -90,6 +90,7 @@ class Host:
             self.ids, self.store, self.journal, self.executions, self.background
         )
         self._boots: dict[str, asyncio.Task[None]] = {}
+        self._located: set[str] = set()
 
     @property
     def pid(self) -> int:
@@ -99,6 +100,13 @@ class Host:
     def project(self, directory: str) -> Project:
         """The directory's configuration, read anew."""
         return Project(directory)
+
+    def has(self, directory: str) -> bool:
+        """Whether a location exists; one that was used does until the server ends."""
+        if directory not in self._located and not self.settings.has(directory):
+            return False
+        self._located.add(directory)
+        return True
 
     def boot(self, directory: str) -> asyncio.Task[None] | None:
         """The boot of a directory that is used for the first time; None once it is over."""
@@ -126,6 +134,7 @@ class Host:
         await self.reloads.stop()
         boots = list(self._boots.values())
         self._boots.clear()
+        self._located.clear()
         for boot in boots:
             boot.cancel()
         await asyncio.gather(*boots, return_exceptions=True)

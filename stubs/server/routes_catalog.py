@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Final
 
@@ -34,7 +33,7 @@ async def info(request: web.Request) -> web.Response:
 
 async def location(request: web.Request) -> web.Response:
     """GET /api/location."""
-    directory = directory_of(request)
+    directory = _existing(request)
     host_of(request).boot(directory)
     project = {"id": digest(directory), "directory": directory, "canonical": directory}
     return reply({"directory": directory, "project": project})
@@ -108,7 +107,7 @@ async def log(request: web.Request) -> web.Response:
 
 def _existing(request: web.Request) -> str:
     directory = directory_of(request)
-    if not os.path.isdir(directory):
+    if not host_of(request).has(directory):
         raise RefusalError(empty(500))
     return directory
 

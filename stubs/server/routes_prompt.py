@@ -28,7 +28,6 @@ from stubs.server.replies import (
 )
 from stubs.server.store import Delivery, Item, Session
 from stubs.server.wire import Json, now_ms
-from stubs.server.workspace import is_directory
 
 
 async def prompt(request: web.Request) -> web.Response:
@@ -133,7 +132,7 @@ def _again(
 
 async def ready(host: Host, session: Session) -> None:
     """Wait for the location's boot; one that is no directory is the server's 500."""
-    if not is_directory(session.directory):
+    if not host.has(session.directory):
         await asyncio.sleep(host.settings.bad_directory_delay)
         raise RefusalError(empty(500))
     boot = host.boot(session.directory)

@@ -52,11 +52,6 @@ def find(directory: str, pattern: str) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.glob(pattern))
 
 
-def is_directory(path: str) -> bool:
-    """Whether a location exists."""
-    return os.path.isdir(path)
-
-
 def relative(directory: str, path: str) -> str:
     """The path from the directory where it lies inside, else the absolute path."""
     full = os.path.normpath(os.path.join(directory, path))

@@ -169,3 +169,22 @@ async def test_a_client_starts_the_daemon_and_is_served(
             assert b"Traceback" not in daemon.stderr
         # The service manager keeps its sockets: those who come now wait for the next daemon.
         assert await _exists(daemon.socket)
+
+
+async def test_a_directory_that_the_daemon_cannot_see_is_served(
+    house: House, tmp_path: Path
+) -> None:
+    """The system unit closes the homes to it, and has a /tmp of its own."""
+    project = Path("/home/nobody-of-this-machine/project")
+    settings = Settings(password=SECRET, project=str(tmp_path), unseen=frozenset({str(project)}))
+    async with StubServer(settings) as stub:
+        extra = {"OPENCODE_ACP_SERVER": stub.url}
+        async with (
+            started(house, "system", extra) as daemon,
+            AcpClient.spawn(daemon.client()) as client,
+        ):
+            await client.initialize()
+            session = await client.new_session(project)
+            result = await client.prompt(session, "Hi @@text 5@@")
+            assert result["stopReason"] == "end_turn", daemon.stderr.decode()
+            await client.resume(session, project)

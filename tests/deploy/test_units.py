@@ -178,3 +178,8 @@ def test_the_daemon_sees_its_clients_as_who_they_are() -> None:
     """In a user namespace of its own SO_PEERCRED would name user 65534 for each of them."""
     unit = parse(UNITS / "system" / "opencode-acp.service")
     assert only(unit, "PrivateUsers") == "no"
+
+
+def test_the_system_daemon_sees_no_home() -> None:
+    unit = parse(UNITS / "system" / "opencode-acp.service")
+    assert only(unit, "ProtectHome") == "yes"

@@ -125,6 +125,21 @@ async def test_a_session_stays_in_its_directory(stage: Stage, tmp_path: Path) ->
     assert (await agent.prompt(session, "@@text 1@@"))["stopReason"] == "end_turn"
 
 
+async def test_a_directory_that_the_server_has_not_is_refused(stage: Stage, tmp_path: Path) -> None:
+    agent, front = await stage.agent(), await stage.front_end()
+    missing, file = tmp_path / "missing", tmp_path / "file"
+    file.touch()
+    for cwd in (missing, file):
+        async with fails(-32602) as error:
+            await agent.new_session(cwd)
+        assert f"no directory {cwd}" in error().message
+        assert (await front.get("session", directory=str(cwd))) == []
+    await front.post("session", {"id": "ses_lost", "location": {"directory": str(missing)}})
+    async with fails(-32603) as error:
+        await agent.resume("ses_lost", missing)
+    assert f"no directory {missing}" in error().message
+
+
 async def test_one_prompt_of_a_connection_at_a_time(stage: Stage) -> None:
     agent = await stage.agent()
     session = await agent.new_session(stage.project())

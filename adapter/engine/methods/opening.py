@@ -10,7 +10,13 @@ from adapter.acp.transport import Call
 from adapter.core import values as v
 from adapter.engine.mcpmisses import NotAdded, not_added
 from adapter.engine.methods.desk import Desk, Json
-from adapter.engine.methods.directories import check_home, directory_of, home_of
+from adapter.engine.methods.directories import (
+    check_home,
+    check_kept,
+    check_new,
+    directory_of,
+    home_of,
+)
 from adapter.engine.past import Reading
 from adapter.engine.sessions import Open
 from adapter.upstream.errors import Refused, UpstreamError
@@ -34,6 +40,7 @@ class Opening:
         engine.mcp.wanted(params.mcp_servers)
         await engine.check_contract()
         self._desk.sessions.check_pace()
+        await check_new(engine.server, directory)
         session = await engine.server.create_session(directory)
         async with self.opened(session, home_of(session, directory), call) as one:
             return {"sessionId": session.id, **await self.answer(one, params, call)}
@@ -63,7 +70,8 @@ class Opening:
     async def existing(self, call: Call) -> tuple[acp.ResumeSession, Session, str]:
         """The parameters of an opening, its session at the server, and where that lives.
 
-        AcpError -32002 if the server has none of that id, -32052 if it belongs elsewhere.
+        AcpError -32002 if the server has none of that id, -32052 if it belongs elsewhere, -32603
+        if its directory is gone.
         """
         params = acp.read_params(acp.ResumeSession, call.params)
         directory = directory_of(params)
@@ -75,7 +83,9 @@ class Opening:
         except ValueError:
             # Outside the grammar of OpenCode's ids, so no server has it.
             raise session_gone(params.session_id) from None
-        return params, session, check_home(session, directory)
+        home = check_home(session, directory)
+        await check_kept(self._desk.engine.server, home)
+        return params, session, home
 
     def tell_past(self, one: Open, past: Reading, call: Call, *, seen: bool = False) -> None:
         """Behind the answer of `call`, and behind all else that follows it: the last prompt.

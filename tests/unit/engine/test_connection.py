@@ -69,8 +69,6 @@ async def test_a_resumed_session_has_each_effort_once(scene: Stage, front: Front
     "params",
     [
         {"cwd": "relative"},
-        {"cwd": "/nonexistent/x"},
-        {"cwd": "/etc/passwd"},
         {"cwd": "/srv\0x"},
         {"cwd": ""},
         {"cwd": None},
