@@ -5,23 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest_asyncio
-
-from stubs.real_server import RealServer
 from stubs.waiting import until
 from tests.acpx.acpx import Acpx, finish
 from tests.scenarios.stage import FrontEnd, words
 
 WRITE = 'tool write {"path":"a.txt","content":"hello"}'
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def front(server: RealServer) -> AsyncIterator[FrontEnd]:
-    async with server.client() as http:
-        yield FrontEnd(http)
 
 
 async def sessions(front: FrontEnd, acpx: Acpx) -> list[dict[str, Any]]:

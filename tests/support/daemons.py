@@ -11,6 +11,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -45,6 +46,8 @@ class LentDaemon:
     """One daemon process; its agents see its standard error as theirs."""
 
     path: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
     process: asyncio.subprocess.Process
     agents: list[AcpClient] = field(default_factory=list)
     users: int = 0
@@ -63,7 +66,9 @@ class LentDaemon:
 
     async def listens(self) -> bool:
         assert self.process.returncode is None, self.stderr.decode()
-        return await asyncio.to_thread(os.path.exists, self.path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            # One that was killed has left its socket.
+            return await asyncio.to_thread(sock.connect_ex, self.path) == 0
 
     def kill(self) -> None:
         """As kill -9."""
@@ -150,28 +155,40 @@ class Daemons:
         # A daemon without a terminal would write JSON.
         level += [] if "--log-format" in argv else ["--log-format", "text"]
         flags = [flag for flag in argv if flag != "--no-daemon"]
-        process = await asyncio.create_subprocess_exec(
+        command = (
             *(flags[:1] if flags[0] == COMMAND else flags[:2]),
             "serve",
             "--socket",
             path,
             *(flags[1:] if flags[0] == COMMAND else flags[2:]),
             *level,
-            env=env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
         )
-        daemon = LentDaemon(path, process)
+        daemon = LentDaemon(path, command, env, await _run(command, env))
+        await self._begun(daemon)
+        return daemon
+
+    async def again(self, daemon: LentDaemon) -> None:
+        """Start one that was killed once more, at the same place."""
+        await daemon.process.wait()
+        daemon.process, daemon.ending = await _run(daemon.argv, daemon.env), 0
+        await self._begun(daemon)
+
+    async def _begun(self, daemon: LentDaemon) -> None:
         reader = asyncio.create_task(daemon.read())
         self._readers.add(reader)
         reader.add_done_callback(self._readers.discard)
         await until("the daemon listens", daemon.listens)
-        return daemon
 
     async def _end_idle(self, kept: int) -> None:
         idle = [key for key, daemon in self._daemons.items() if not daemon.users]
         for key in idle[: max(0, len(idle) - kept)]:
             await self._daemons.pop(key).end()
+
+
+async def _run(argv: Sequence[str], env: Mapping[str, str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *argv, env=env, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
 
 
 def relay_argv(argv: Sequence[str], path: str) -> list[str]:
