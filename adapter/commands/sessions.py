@@ -51,4 +51,4 @@ def _state(session: SessionState) -> str:
         return ", ".join(sorted({turn.phase for turn in session.turns}))
     if session.aside:
         return "put aside"
-    return "stopping" if session.owes else "idle"
+    return "not settled" if session.owes else "idle"

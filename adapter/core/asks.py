@@ -171,7 +171,7 @@ def unattended(state: SessionState, ask_id: str) -> list[Output]:
     ask = state.asks.get(ask_id)
     if ask is None or ask.step is not AskStep.UNATTENDED:
         return []
-    if ask.ask.session_id == state.id and ask.turn_id is None and not state.waiting():
+    if ask.ask.session_id == state.id and not ask.is_left and not state.waiting():
         # A turn of somebody else asks, and holds up nothing of ours.
         return [Arm(f"unattended:{ask_id}", "unattended")]
     ask.due = True
@@ -212,6 +212,13 @@ def deny_of(state: SessionState, turn: Turn) -> list[Output]:
     for ask in theirs:
         out.extend(deny(state, ask, "left") if ask.step is AskStep.HELD else [])
     return out
+
+
+def deny_left(state: SessionState) -> list[Output]:
+    """The process ends, and with it whoever would refuse later what turns of ours left behind."""
+    left = [ask for ask in state.asks.values() if ask.is_left and ask.step is AskStep.UNATTENDED]
+    out: list[Output] = [Disarm(f"unattended:{ask.ask.id}") for ask in left]
+    return out + [output for ask in left for output in deny(state, ask, "left")]
 
 
 def resend(state: SessionState, snapshot: Snapshot) -> list[Output]:
@@ -310,7 +317,10 @@ def _unattended(state: SessionState, ask: PermissionAsk | Form) -> list[Output]:
     """
     if len(state.asks) >= state.limits.open_asks:
         return [Counted(Bound.OPEN_ASKS)]
-    state.asks[ask.id] = Ask(ask, None, AskStep.UNATTENDED, patience=ACTIVE_PATIENCE)
+    is_left = state.makers.get(ask.session_id) is not None
+    state.asks[ask.id] = Ask(
+        ask, None, AskStep.UNATTENDED, patience=ACTIVE_PATIENCE, is_left=is_left
+    )
     out: list[Output] = [Arm(f"unattended:{ask.id}", "unattended")]
     for turn in state.waiting():
         out.extend(waiting.tell(turn, waiting.asked_of_others(state)))

@@ -17,6 +17,7 @@ from adapter.core import (
     compaction,
     context,
     forms,
+    leaving,
     load,
     markers,
     oddities,
@@ -26,8 +27,7 @@ from adapter.core import (
 )
 from adapter.core.gate import Gate
 from adapter.core.offsets import OffsetTable
-from adapter.core.settle import left_running, settle, stopped, unknown
-from adapter.core.state import CancelStep, Loose, Phase, SessionState, Turn
+from adapter.core.state import AskStep, Loose, Phase, SessionState, Turn
 from adapter.core.translate import translate
 from adapter.core.values import (
     Answered,
@@ -40,10 +40,10 @@ from adapter.core.values import (
     Heard,
     InboxRead,
     Input,
-    Interrupt,
     Left,
     LetGo,
     Output,
+    Parting,
     Posted,
     Recognised,
     Reconcile,
@@ -52,11 +52,8 @@ from adapter.core.values import (
     Replayed,
     Replied,
     ServerSeen,
-    Stop,
-    StopChild,
     Submit,
     Watch,
-    Withdraw,
     Woken,
 )
 from adapter.limits import DEFAULTS, Limits
@@ -140,6 +137,12 @@ class SessionCore:
     def owes_an_answer(self) -> bool:
         """Whether an ask is decided and the server has not said that it is settled."""
         return any(ask.decision is not None for ask in self._state.asks.values())
+
+    @property
+    def owes_a_refusal(self) -> bool:
+        """Whether something that turns of ours left behind asks, and waits for others so far."""
+        asks_of_ours = (ask for ask in self._state.asks.values() if ask.is_left)
+        return any(ask.step is AskStep.UNATTENDED for ask in asks_of_ours)
 
     @property
     def at_rest(self) -> bool:
@@ -226,9 +229,11 @@ class SessionCore:
                     state.ambience.leave(owner)
                 return []
             case Left():
-                return self._left(given)
+                return leaving.left(state, given)
             case LetGo():
-                return self._let_go()
+                return leaving.let_go(state)
+            case Parting():
+                return asks.deny_left(state)
 
     def _hear(self, event: ev.Event) -> list[Output]:
         state = self._state
@@ -359,38 +364,3 @@ class SessionCore:
         state.heard_at_check = state.heard
         out: list[Output] = [Arm("quiet", "quiet")]
         return [waiting.look(state), *out] if silent and not state.gap else out
-
-    def _let_go(self) -> list[Output]:
-        """Every turn that is left is answered: what becomes of it is not seen here."""
-        state = self._state
-        why = "the session was let go of here"
-        out: list[Output] = []
-        for turn in state.leaving():
-            admitted = True if turn.admitted else None
-            out.extend(settle(state, turn, unknown(turn, why, admitted=admitted)))
-        return out
-
-    def _left(self, given: Left) -> list[Output]:
-        """A client that left: stop or withdraw its turn, or deny its asks, and go."""
-        state = self._state
-        turn = state.of_owner(given.owner)
-        if turn is None:
-            return []
-        out: list[Output] = []
-        # What its client has cancelled is stopped, whatever becomes of other turns.
-        stops = given.interrupt or turn.cancel_asked
-        goes_on = not stops or turn.borrowed or turn.follows is not None
-        if not goes_on:
-            if turn.phase is Phase.CALLED and turn.child is not None:
-                out.append(StopChild(turn.child))
-            elif turn.phase is Phase.RUNNING and turn.cancel is not CancelStep.STOPPING:
-                out.append(Interrupt(turn.id))
-            elif turn.phase is not Phase.RUNNING:
-                out.append(Withdraw(turn.id))
-            # Nobody waits for the end, but whatever is not stopped yet has to be.
-            turn.cancel = CancelStep.STOPPING
-            turn.mark = "unconfirmed"
-        else:
-            out.extend(asks.deny_of(state, turn))
-        end = stopped(turn, Stop.CANCELLED) if stops else left_running(turn)
-        return out + settle(state, turn, end, item_goes_on=goes_on)

@@ -96,6 +96,7 @@ def settle(
 def _unattended(ask: Ask, patience: int) -> Arm:
     """Left to other front ends for a while (rule 16)."""
     ask.step, ask.decision, ask.patience = AskStep.UNATTENDED, None, patience
+    ask.is_left = True
     return Arm(f"unattended:{ask.ask.id}", "unattended")
 
 

@@ -194,8 +194,9 @@ class Ask:
     """An open permission or form at the server; `turn_id` is None for one of no turn of ours.
 
     Such a one is `due` when nobody answered it in time; `patience` is how often that is put up
-    with while the root runs a turn, which may be the one that asks. `answer` is a form's: it may
-    hold what nobody else should read.
+    with while the root runs a turn, which may be the one that asks. `is_left`: it is of what a turn
+    of ours left behind, so nobody but us may ever refuse it. `answer` is a form's: it may hold what
+    nobody else should read.
     """
 
     ask: PermissionAsk | Form
@@ -205,6 +206,7 @@ class Ask:
     why: AskReason = "client"
     patience: int = 0
     due: bool = False
+    is_left: bool = False
     answer: JsonObject = field(default_factory=dict, repr=False)
 
     @property

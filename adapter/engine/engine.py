@@ -117,6 +117,8 @@ class Engine:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        owing = [hub for hub in self.hubs if hub.core.owes_a_refusal]
+        await asyncio.gather(*(hub.part() for hub in owing))
         self.places.close()
         await self._tasks.aclose()
         if self._contract is not None:
@@ -241,7 +243,7 @@ class Engine:
             await self._forget(hub)
 
     async def _release_later(self, hub: Hub) -> None:
-        await hub.rest(self.settings.waits.gap)
+        await hub.rest()
         if not hub.attached:
             await self._forget(hub)
 

@@ -15,7 +15,7 @@ from adapter.acp import updates
 from adapter.acp.prompts import PromptContent
 from adapter.core import values as v
 from adapter.core.session import SessionCore
-from adapter.core.state import Phase
+from adapter.core.state import ACTIVE_PATIENCE, Phase
 from adapter.engine.asking import Asking
 from adapter.engine.client import Attachment
 from adapter.engine.effects import Effects
@@ -121,13 +121,31 @@ class Hub:
 
     @property
     def owes(self) -> bool:
-        """Whether the server has not confirmed a stop, or the answer of an ask."""
-        return self.core.owes_a_stop or self.core.owes_an_answer
+        """Whether the server has not confirmed a stop or the answer of an ask, or waits for one."""
+        core = self.core
+        return core.owes_a_stop or core.owes_an_answer or core.owes_a_refusal
 
-    async def rest(self, seconds: float) -> None:
-        """Wait until nothing is owed to the server any more, at most so long."""
-        if not await self._until(lambda: not self.owes, seconds):
+    async def rest(self) -> None:
+        """Wait until nothing is owed to the server any more.
+
+        At most as long as a gap, and before that as long as an ask may be left to others.
+        """
+        waits = self._services.settings.waits
+        others = waits.unattended * ACTIVE_PATIENCE if self.core.owes_a_refusal else 0.0
+        if not await self._until(lambda: not self.owes, others + waits.gap):
             logger.warning("%s is left with a stop or an answer to come", self.session_id)
+
+    async def part(self) -> None:
+        """The process ends: refuse what was left to others. Takes `exit_reads` at most."""
+        try:
+            self.step(v.Parting())
+        except RuntimeError:
+            logger.exception("what %s left open could not be refused", self.session_id)
+        settled = self._until(
+            lambda: not self.core.owes_an_answer, self._services.settings.exit_reads
+        )
+        if not await settled:
+            logger.warning("%s is left with an answer to come", self.session_id)
 
     async def whole(self) -> None:
         """Wait until no event of a turn is missing: a gap's reads are over, or given up."""

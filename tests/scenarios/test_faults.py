@@ -182,6 +182,21 @@ async def test_a_gap_that_does_not_end_is_an_unknown_outcome(stage: Stage) -> No
     await proxy.accept()
 
 
+async def test_what_a_turn_in_doubt_asked_is_refused_though_its_client_leaves(stage: Stage) -> None:
+    agent, proxy, session = await through_proxy(stage, impatient=True, policy=unanswered)
+    front = await stage.front_end()
+    async with prompting(agent, session, f"@@{shell('echo hi')} || text 2@@") as prompt:
+        await saw_ask(agent)
+        await proxy.refuse()
+        async with fails(-32050):
+            await prompt
+    await proxy.accept()
+    assert await agent.hang_up() == 0
+    await front.until_idle(session)
+    (first, last) = await front.rows(session, "assistant")
+    assert (first["content"][0]["state"]["status"], last["finish"]) == ("error", "stop")
+
+
 # The prompt's own request is broken.
 
 

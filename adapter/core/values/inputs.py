@@ -225,6 +225,11 @@ class LetGo:
     """The session is not followed here any more, whoever may have a turn in flight."""
 
 
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The process ends: what is still open to others has to be settled now."""
+
+
 Input = (
     Submit
     | Recognised
@@ -243,6 +248,7 @@ Input = (
     | Replayed
     | Reloaded
     | LetGo
+    | Parting
     | Watch
     | Woken
     | Reconcile

@@ -96,7 +96,7 @@ class SessionState(Shape):
     bytes_beside: int = 0
     """What is remembered of what is shown beside turns."""
     owes: bool = False
-    """Whether the server has yet to confirm a stop or an answer."""
+    """Whether the server has yet to confirm a stop or an answer, or waits for one of ours."""
     tables: dict[str, int] = Field(default_factory=dict)
 
 

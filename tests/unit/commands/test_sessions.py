@@ -41,7 +41,7 @@ def test_none() -> None:
         ({}, "idle"),
         ({"turns": (RUNNING,), "gap": True}, "without the feed"),
         ({"gap": True}, "idle"),
-        ({"owes": True}, "stopping"),
+        ({"owes": True}, "not settled"),
     ],
 )
 def test_states(given: dict[str, object], said: str) -> None:

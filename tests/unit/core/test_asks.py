@@ -258,6 +258,35 @@ def test_an_ask_of_a_turn_that_was_given_up_holds_nobody_up_for_ever() -> None:
     assert [reply.ask_id for reply in of(out, v.Reply)] == ["per_1"]
 
 
+def test_an_ask_of_a_turn_in_doubt_is_refused_though_no_turn_waits_behind_it() -> None:
+    drive = Drive()
+    running(drive, "per_1")
+    drive.step(v.FeedLost())
+    drive.fire("gap")
+    assert drive.outcome(A).reason == "unknown"
+    drive.step(v.FeedBack())
+    assert of(drive.snapshot(*ROWS, active=True, asks=(shape("per_1"),)), v.Reply) == []
+    assert drive.core.owes_a_refusal
+    assert of(drive.fire("unattended:per_1"), v.TakeSnapshot)
+    out = drive.snapshot(*ROWS, active=True, asks=(shape("per_1"),))
+    assert of(out, v.Reply) == [v.Reply("ses_1", "per_1", "reject", go_on=True, why="unattended")]
+    assert not drive.core.owes_a_refusal
+
+
+def test_what_a_turn_of_ours_left_behind_is_refused_at_once_when_the_process_ends() -> None:
+    drive = Drive()
+    drive.run(A)
+    drive.step(v.Heard(event("session.created", {"sessionID": "ses_2", "parentID": "ses_1"})))
+    drive.ended("msg_1")
+    drive.ask("per_theirs", None)
+    before = drive.core.owes_a_refusal
+    drive.ask("per_1", None, session="ses_2")
+    assert (before, drive.core.owes_a_refusal) == (False, True)
+    out = drive.step(v.Parting())
+    assert of(out, v.Reply) == [v.Reply("ses_2", "per_1", "reject", go_on=True, why="left")]
+    assert drive.timers.keys() == {"unattended:per_theirs"}
+
+
 def test_an_ask_that_was_open_before_we_came_is_looked_for_by_a_turn_that_waits() -> None:
     drive = Drive()
     drive.admit(A)

@@ -143,6 +143,40 @@ async def test_an_answer_that_fails_is_sent_again(tmp_path: Path) -> None:
         await home.until_empty()
 
 
+async def in_doubt(home: House) -> Caller:
+    """A client that was asked for a permission by a turn of which nothing is known any more."""
+    caller = await home.client()
+    session = await caller.new(home.root)
+    ident = await caller.prompt(session, f"@@{SHELL} || text 2@@")
+    await caller.line(lambda line: line.get("method") == "session/request_permission")
+    home.stub.faults.add(Rule("status", "/event$", "GET", times=10**6))
+    home.stub.cut_feed()
+    assert (await caller.answer(ident))["error"]["data"]["code"] == "unknown"
+    home.stub.faults.clear()
+    assert await home.engine.feed.ready(10)
+    return caller
+
+
+async def test_what_a_turn_in_doubt_asked_is_refused_though_nobody_is_left(tmp_path: Path) -> None:
+    waits = Waits(gap=0.2, unattended=0.5)
+    async with house(tmp_path, permission={"shell": "ask"}, waits=waits) as home:
+        caller = await in_doubt(home)
+        await caller.hang_up()
+        await home.until_asked("POST", "/reply")
+        await home.until_empty()
+        assert await home.engine.server.permissions(str(tmp_path)) == ()
+
+
+async def test_so_it_is_at_once_when_the_process_ends(tmp_path: Path) -> None:
+    async with house(tmp_path, permission={"shell": "ask"}, waits=Waits(gap=0.2)) as home:
+        caller = await in_doubt(home)
+        await caller.hang_up()
+        await home.daemon.close()
+        assert home.asked("POST", "/reply") == []
+        await home.engine.__aexit__()
+        assert len(home.asked("POST", "/reply")) == 1
+
+
 async def test_another_that_has_the_session_open_keeps_it(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         leaver, session = await running(home)
