@@ -17,7 +17,7 @@ from adapter.options import Options
 from adapter.settings.gather import Gathered, gather
 from adapter.settings.table import BY_NAME, DEFAULT_SERVER
 from adapter.settings.values import SettingError
-from adapter.upstream.address import UrlError, server_url
+from adapter.upstream.address import RemoteError, UrlError, server_url
 from adapter.upstream.credentials import (
     Credential,
     CredentialError,
@@ -118,7 +118,10 @@ def address_of(said: Gathered) -> str:
     try:
         return server_url(url.text, allow_remote=said.word("allow_remote") == "yes")
     except UrlError as error:
-        raise UrlError(f"{str(error).removesuffix('.')} ({url.origin}).") from None
+        told = f"{str(error).removesuffix('.')} ({url.origin})"
+        if isinstance(error, RemoteError):
+            told += f"; {BY_NAME['allow_remote'].flag} yes allows another machine, by https"
+        raise UrlError(f"{told}.") from None
 
 
 def find_server(said: Gathered, environ: Mapping[str, str]) -> tuple[str, Credential | None]:

@@ -24,11 +24,15 @@ class UrlError(Plain, Exception):
     """The server's address is not allowed. `str()` is one sentence."""
 
 
+class RemoteError(UrlError):
+    """It is on another machine, which a setting may allow."""
+
+
 def server_url(text: str, *, allow_remote: bool = False) -> str:
     """`text` as `scheme://host[:port]`, without a slash at its end.
 
     Only http and https, no user or password, no path, loopback only; with `allow_remote` also
-    https to another host. Raises `UrlError`.
+    https to another host. Raises `UrlError`, and of it `RemoteError` without `allow_remote`.
     """
     try:
         parts = urlsplit(text)
@@ -43,8 +47,13 @@ def server_url(text: str, *, allow_remote: bool = False) -> str:
         raise UrlError("The server address must have no path, query or fragment.")
     if not _is_host(host):
         raise UrlError("The server address holds neither the name nor the number of a machine.")
-    if not _is_loopback(host) and not (allow_remote and parts.scheme == "https"):
-        raise UrlError(f"The server address must be on this machine's loopback, and {host} is not.")
+    if not _is_loopback(host):
+        if not allow_remote:
+            raise RemoteError(
+                f"The server address must be on this machine's loopback, and {host} is not."
+            )
+        if parts.scheme != "https":
+            raise UrlError("The server address must begin with https where it is not on loopback.")
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}" + (f":{port}" if port is not None else "")
 

@@ -100,6 +100,16 @@ def test_a_server_that_is_not_allowed_is_refused_in_one_sentence(url: str) -> No
     assert SECRET not in shown
 
 
+def test_who_names_another_machine_is_told_the_setting_that_allows_it() -> None:
+    remote = {"server": "https://example.org"}
+    with pytest.raises(UrlError, match=r"--server.*--allow-remote yes"):
+        load(Options(remote), {})
+    assert load(Options({**remote, "allow_remote": "yes"}), {}).server == remote["server"]
+    with pytest.raises(UrlError) as caught:
+        load(Options({"server": "http://example.org", "allow_remote": "yes"}), {})
+    assert "https" in str(caught.value) and "allow-remote" not in str(caught.value)
+
+
 def test_no_text_form_of_the_settings_holds_the_password(
     file: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -162,5 +162,6 @@ def test_one_that_says_something_else_is_refused_without_telling_it(
             read_start(Options({"allow_remote": remote}), {"XDG_STATE_HOME": str(tmp_path)})
         assert isinstance(caught.value, (CredentialError, UrlError))
         assert str(file) in str(caught.value)
+        assert "allow-remote" not in str(caught.value)
         assert SECRET not in str(caught.value)
         assert caught.value.__cause__ is None
