@@ -10,8 +10,9 @@ from typing import Final
 import pytest
 
 from adapter.core.values import Stop
+from adapter.daemon.reload import FIXED
 from adapter.flags import help_text
-from adapter.settings.table import SETTINGS
+from adapter.settings.table import BY_NAME, SETTINGS, Place
 from adapter.upstream.credentials import FOLDER_VARIABLE, PASSWORD_VARIABLES
 from contract.errors import Code
 from stubs.parts import ROOT
@@ -121,6 +122,13 @@ def test_every_setting_is_in_the_readme() -> None:
     names = {name for setting in SETTINGS for name in (setting.flag, setting.variable)}
     names |= {f"${FOLDER_VARIABLE}", *PASSWORD_VARIABLES}
     assert {name for name in flags | names if f"`{name}" not in text} == set()
+
+
+def test_what_a_reload_leaves_as_it_is_is_told() -> None:
+    text = read(ROOT / "docs" / "operations.md")
+    (told,) = re.findall(r"takes over all of it but (.*?), which want a restart", text)
+    in_a_file = {name for name in FIXED if BY_NAME[name].place is not Place.COMMAND}
+    assert set(QUOTED.findall(told)) == in_a_file
 
 
 def test_the_readme_opens_with_the_two_commands() -> None:
