@@ -20,6 +20,7 @@ from adapter.acp.outbox import Outbox
 from adapter.acp.transport import Call, Clock, Handler, Transport
 from adapter.limits import Bound, Limits
 from contract.errors import AcpError, Code, Plain
+from contract.words import counted
 
 CANCEL_REQUEST: Final = "$/cancel_request"
 
@@ -193,7 +194,8 @@ class Peer:
                 if self._writer is not None:
                     await self._outbox.flush()
         except TimeoutError:
-            logger.info("a connection was closed with %d bytes unread", self.queued_bytes)
+            unread = counted(self.queued_bytes, "byte")
+            logger.info("a connection was closed with %s unread", unread)
         finally:
             self._end(Ending.CLOSED)
             self._outbox.close()
@@ -233,7 +235,7 @@ class Peer:
     def _take(self, line: bytes | Oversize) -> None:
         if isinstance(line, Oversize):
             self._count(Bound.INBOUND_LINE_BYTES)
-            text = f"A line of more than {line.limit} bytes was dropped."
+            text = f"A line of more than {counted(line.limit, 'byte')} was dropped."
             self._refuse(None, AcpError(Code.INVALID_REQUEST, text))
             return
         match jsonrpc.decode(line):

@@ -31,6 +31,7 @@ from contract.acp import (
 )
 from contract.errors import AcpError, Code, not_sent
 from contract.limits import DOCUMENT_BYTES, PROMPT_BLOCKS
+from contract.words import counted
 
 # Media types that reach the model, or of which it is told that it cannot read them.
 PASSED_TYPES: Final = ("text/", "image/", "application/pdf", "application/json")
@@ -97,10 +98,10 @@ def content(blocks: Sequence[Block], limits: Limits = DEFAULTS) -> PromptContent
     if not text.strip() and not files:
         raise Prompt.refusal("The prompt is empty.")
     if len(text) > limits.prompt_chars:
-        what = f"the text of a prompt may hold {limits.prompt_chars} characters"
+        what = f"the text of a prompt may hold {counted(limits.prompt_chars, 'character')}"
         raise OverLimit(Bound.PROMPT_CHARS, _over(what))
     if size > limits.attachment_bytes:
-        what = f"the attachments of a prompt may hold {limits.attachment_bytes} bytes"
+        what = f"the attachments of a prompt may hold {counted(limits.attachment_bytes, 'byte')}"
         raise OverLimit(Bound.ATTACHMENT_BYTES, _over(what))
     return PromptContent(text, tuple(files), slash=_slash(texts, first))
 
@@ -139,7 +140,7 @@ def _embedded(
             _check_document(size)
         files.append(_file(_data_uri(kind, resource.blob), name))
     else:
-        texts.append(f"[{name or resource.uri}: {kind}, {size} bytes, content left out]")
+        texts.append(f"[{name or resource.uri}: {kind}, {counted(size, 'byte')}, content left out]")
     return size
 
 

@@ -34,11 +34,6 @@ def columns(rows: Sequence[Sequence[object]]) -> list[str]:
     return lines
 
 
-def counted(number: int, one: str) -> str:
-    """ "1 turn", "2 turns"."""
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
-
-
 def duration(seconds: float) -> str:
     """The two largest units: "3 d 4 h", "59 min 3 s", "2 s"."""
     rest = int(seconds)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from adapter.commands import inquiry
-from adapter.commands.screen import columns, counted, duration, plain
+from adapter.commands.screen import columns, duration, plain
 from adapter.daemon import ending
 from adapter.daemon.admin.shapes import ClientState, State
+from contract.words import counted
 
 ABOUT = "show what the daemon is at, and who its clients are"
 

@@ -24,6 +24,7 @@ from adapter.core.values import (
     ToolStatus,
 )
 from adapter.limits import Bound, Limits
+from contract.words import counted
 
 NOTICE = "limit"
 _OPEN = (ToolStatus.PENDING, ToolStatus.IN_PROGRESS)
@@ -150,8 +151,8 @@ class Gate:
             shown,
             owner,
             Bound.TURN_OUTPUT_BYTES,
-            f"This turn has written {self._limits.turn_output_bytes} bytes, all that is passed on; "
-            "what follows is left out, and the turn goes on.",
+            f"This turn has written {counted(self._limits.turn_output_bytes, 'byte')}, all that is "
+            "passed on; what follows is left out, and the turn goes on.",
         )
 
 

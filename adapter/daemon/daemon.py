@@ -29,6 +29,7 @@ from adapter.engine.engine import Engine
 from adapter.engine.tasks import Tasks
 from adapter.limits import DEFAULTS, Bound
 from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, TEMPORARY, USAGE
+from contract.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +134,8 @@ class Daemon:
                 while self.engine.turns or any(one.calls for one in self.clients):
                     await self.engine.sleep(DRAINED)
         except TimeoutError:
-            logger.warning("%d turns have not ended in %g s", self.engine.turns, seconds)
+            left = counted(self.engine.turns, "turn")
+            logger.warning("the wait for turns is over after %g s: %s in flight", seconds, left)
             return False
         return True
 
@@ -216,7 +218,8 @@ class Daemon:
         limit = min(self.engine.settings.limits.connections, self.terms.room)
         if len(self._served) >= limit or len(self._leaving) >= limit:
             self.engine.counters.hit(Bound.CONNECTIONS)
-            raise Refusal(TEMPORARY, f"The daemon serves {limit} clients at most; try again later.")
+            most = counted(limit, "client")
+            raise Refusal(TEMPORARY, f"The daemon serves {most} at most; try again later.")
         difference = self.terms.differs(hello)
         if difference is not None:
             raise Refusal(USAGE, difference)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from contract.words import counted
+
 NEXT: Final = (
     "Wait for its end; if no service manager starts the next one, `opencode-acp serve` does."
 )
@@ -29,5 +31,4 @@ def standing(state: str, turns: int, seconds: float | None) -> str:
 
 def awaited(turns: int, seconds: float) -> str:
     """What it waits for, and how long."""
-    number = "1 turn" if turns == 1 else f"{turns} turns"
-    return f"{number}, {max(1, math.ceil(seconds))} s at most"
+    return f"{counted(turns, 'turn')}, {max(1, math.ceil(seconds))} s at most"

@@ -18,6 +18,7 @@ from adapter.daemon.daemon import Daemon
 from adapter.daemon.notify import Manager
 from adapter.daemon.reload import Configuration
 from adapter.engine.tasks import Tasks
+from contract.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -126,12 +127,8 @@ def status_line(daemon: Daemon) -> str:
     parts = (
         f"{daemon.state}: OpenCode {version or 'not seen so far'}",
         f"feed {feed}",
-        _counted(len(daemon.clients), "client"),
-        _counted(engine.open_sessions, "session"),
-        f"{_counted(engine.turns, 'prompt')} in flight",
+        counted(len(daemon.clients), "client"),
+        counted(engine.open_sessions, "session"),
+        f"{counted(engine.turns, 'prompt')} in flight",
     )
     return ", ".join(parts)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

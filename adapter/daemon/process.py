@@ -8,6 +8,8 @@ import os
 import resource
 from typing import Final
 
+from contract.words import counted
+
 logger = logging.getLogger(__name__)
 
 OTHERS: Final = 192
@@ -46,5 +48,6 @@ def room_for_clients(wanted: int) -> int:
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return wanted
     room = max(soft - OTHERS, 1)
-    logger.warning("a limit of %d descriptors leaves room for %d clients", soft, room)
+    limit, clients = counted(soft, "descriptor"), counted(room, "client")
+    logger.warning("a limit of %s leaves room for %s", limit, clients)
     return room

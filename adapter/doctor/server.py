@@ -19,6 +19,7 @@ from adapter.upstream.watch import Watch
 from contract.attach import AUTH, CONTRACT, TEMPORARY, USAGE
 from contract.events import CatalogueChanged, Event
 from contract.routes import REQUIRED, missing
+from contract.words import counted
 
 TCP: Final = "tcp"
 AUTHENTICATION: Final = "auth"
@@ -233,7 +234,8 @@ async def catalogue(server: Server, cwd: str, seconds: float) -> Finding:
             f"There is no model for {cwd}, so every prompt fails.",
             "Configure a provider for OpenCode, or sign in to one.",
         )
-    told = f"{len(found.models)} models and {len(found.agents)} agents for {cwd}"
+    models, agents = counted(len(found.models), "model"), counted(len(found.agents), "agent")
+    told = f"{models} and {agents} for {cwd}"
     if found.default is None:
         return warning(
             CATALOGUE,

@@ -14,6 +14,7 @@ from adapter.core.values import Chunk, OfChild, OfRun
 from adapter.limits import DEFAULTS, Limits
 from adapter.upstream.errors import UpstreamError
 from contract.reads import AssistantRow, ReasoningPart, TextPart
+from contract.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +201,8 @@ class Queue:
             # Its turn is over and the server has no more of it: a server that was killed.
             if attempts >= (ATTEMPTS if self.turn_is_over else AMBIENT_ATTEMPTS):
                 missing = owed.end - max(len(full), owed.start)
-                logger.warning("%d characters of %s cannot be read", missing, key.ident)
+                gone = counted(missing, "character")
+                logger.warning("%s of %s cannot be read", gone, key.ident)
                 self._pay_read(key, owed, full[owed.start :])
                 return missing
             await self._ways.sleep(PAUSE)

@@ -32,6 +32,7 @@ from contract.reads import (
     UserRow,
 )
 from contract.shapes import ToolContent
+from contract.words import counted
 
 Json = dict[str, object]
 
@@ -140,7 +141,7 @@ def _block(file: Attachment) -> Json:
     if file.mime.startswith("image/") and len(file.data) <= IMAGE_CHARS:
         return {"type": "image", "data": file.data, "mimeType": file.mime}
     size = len(file.data) * 3 // 4
-    what = f"[{name or 'attachment'}: {file.mime or 'unknown type'}, {size} bytes]"
+    what = f"[{name or 'attachment'}: {file.mime or 'unknown type'}, {counted(size, 'byte')}]"
     return {"type": "text", "text": what}
 
 

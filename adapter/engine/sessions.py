@@ -19,6 +19,7 @@ from adapter.engine.pace import Pace
 from adapter.limits import Bound
 from contract.errors import AcpError, Code, not_sent
 from contract.reads import Session
+from contract.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ class OpenSessions:
         if len(self._open) + len(self._aside) + len(self._ending) >= limit:
             raise over(
                 Bound.SESSIONS_PER_CONNECTION,
-                f"This connection has {limit} sessions open; close one first.",
+                f"This connection has {counted(limit, 'session')} open; close one first.",
             )
         if not self._engine.has_room(session_id):
             raise over(Bound.SESSIONS, FULL)
@@ -141,7 +142,8 @@ class OpenSessions:
         """AcpError -32053 if one more session is made too soon; otherwise it counts as made."""
         if not self._pace.take():
             times = self._engine.settings.limits.session_creates
-            message = f"This connection made {times} sessions within {PACE_SECONDS:g} s; wait."
+            made = counted(times, "session")
+            message = f"This connection made {made} within {PACE_SECONDS:g} s; wait."
             data: dict[str, object] = {"code": "too_often", "retrySafe": True}
             refusal = AcpError(Code.LIMIT, message, data)
             raise OverLimit(Bound.SESSION_CREATES, refusal)
@@ -154,10 +156,12 @@ class OpenSessions:
         limits = self._engine.settings.limits
         mine = sum(one.hub.core.busy(one.owner) for one in self.all)
         if mine >= limits.prompts_per_connection:
-            message = f"This connection has {mine} prompts in flight; wait for the end of one."
+            flying = counted(mine, "prompt")
+            message = f"This connection has {flying} in flight; wait for the end of one."
             raise _retry(Bound.PROMPTS_PER_CONNECTION, message)
         if self._engine.turns >= limits.prompts:
-            message = f"{limits.prompts} prompts of all clients are in flight; try again later."
+            room = counted(limits.prompts, "prompt")
+            message = f"There is room for {room} of all clients; try again later."
             raise _retry(Bound.PROMPTS, message)
 
     @asynccontextmanager

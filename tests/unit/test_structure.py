@@ -62,7 +62,7 @@ MAY_IMPORT: Final = (
     # of the daemon: they know its settings, which say where it answers.
     ("adapter.daemon.admin.shapes", ()),
     # As is what is said of a daemon that ends.
-    ("adapter.daemon.ending", ()),
+    ("adapter.daemon.ending", ("contract",)),
     *(
         (
             f"adapter.commands.{name}",

@@ -22,6 +22,7 @@ from adapter.engine.replay import Replay
 from adapter.engine.sessions import Open
 from contract.errors import AcpError, Code
 from contract.reads import AnyRow, AssistantRow
+from contract.words import counted
 
 CUT: Final = "replay_cut"
 # Loads of one connection that read at once; further ones wait for their turn.
@@ -127,4 +128,5 @@ def _unfinished(row: AnyRow | None) -> AssistantRow | None:
 
 
 def _cut(bound: int) -> str:
-    return f"Only the newest {bound} messages are shown; the server has older ones."
+    shown = counted(bound, "message")
+    return f"No more than the newest {shown} can be shown; the server has older ones."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.commands.screen import columns, counted, duration, plain
+from adapter.commands.screen import columns, duration, plain
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,3 @@ def test_columns_are_as_wide_as_they_must_be_with_numbers_at_the_right() -> None
 )  # fmt: skip
 def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
-
-
-def test_one_and_many() -> None:
-    assert (counted(1, "turn"), counted(0, "turn")) == ("1 turn", "0 turns")

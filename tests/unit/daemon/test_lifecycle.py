@@ -178,7 +178,7 @@ async def test_a_turn_that_does_not_end_in_time(
         await there.caller.over()
         assert await there.ended() == OK
         assert there.interrupts() == interrupts
-        assert "1 turns have not ended" in there.served.log
+        assert ": 1 turn in flight" in there.served.log
         assert "Traceback" not in there.served.log
 
 

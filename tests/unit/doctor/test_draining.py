@@ -51,5 +51,5 @@ async def test_a_daemon_that_is_full(tmp_path: Path) -> None:
         await one.home.client()
         told = (await visited(one))["daemon"]
         assert (told.state, told.code) == (Is.FAILED, TEMPORARY)
-        assert "1 clients at most" in told.sentence
+        assert "1 client at most" in told.sentence
         assert "opencode-acp status" in told.fix

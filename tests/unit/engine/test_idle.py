@@ -205,7 +205,7 @@ async def test_what_is_aside_still_counts_for_its_connection(tmp_path: Path) -> 
         front = await scene.front()
         await front.new(tmp_path)
         await until_aside(scene)
-        with pytest.raises(AnswerError, match="1 sessions open"):
+        with pytest.raises(AnswerError, match="1 session open"):
             await front.new(tmp_path)
 
 
