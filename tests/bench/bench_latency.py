@@ -35,14 +35,20 @@ class Turn:
         self.session = session
         self._template: dict[str, Any] = {}
 
-    async def begin(self) -> asyncio.Task[Any]:
-        """Prompt, and wait for the first text; its event is the pattern of all that follow."""
+    async def begin(self, seconds: int = 60) -> asyncio.Task[Any]:
+        """Prompt, and wait for the first text; its event is the pattern of all that follow.
+
+        The turn ends by a cancel, or after `seconds`.
+        """
         listener = self.stub.feed.subscribe()
-        prompt = self.client.prompt(self.session, "@@text 1 && wait 60000@@", 120.0)
+        script = f"@@text 1 && wait {seconds * 1000}@@"
+        prompt = self.client.prompt(self.session, script, 2.0 * seconds)
         task = asyncio.create_task(prompt)
         await self.client.wait_for(lambda: bool(self.client.transcript(self.session).text()))
         self.stub.feed.leave(listener)
-        events = (line for line in listener.take().split(b"\n") if DELTA in line)
+        own = self.session.encode()
+        lines = listener.take().split(b"\n")
+        events = (line for line in lines if DELTA in line and own in line)
         self._template = json.loads(next(events).removeprefix(b"data: "))
         return task
 
