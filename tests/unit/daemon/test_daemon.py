@@ -190,7 +190,7 @@ async def test_openings_that_the_server_does_not_answer_hold_up_no_turn(tmp_path
     async with house(tmp_path) as home:
         other = await home.client()
         session = await other.new(tmp_path)
-        before = len(home.stub.log)
+        before = len(home.asked("POST", "/api/session"))
         home.stub.faults.add(Rule("delay", "/api/session$", "POST", times=10_000, seconds=60))
         connections = ServerSettings().connections
         for _ in range(connections // AT_ONCE + 1):
@@ -199,7 +199,7 @@ async def test_openings_that_the_server_does_not_answer_hold_up_no_turn(tmp_path
                 await caller.send("session/new", cwd=str(tmp_path), mcpServers=[])
 
         async def full() -> bool:
-            return len(home.stub.log) == before + connections
+            return len(home.asked("POST", "/api/session")) == before + connections
 
         await until("every connection for such requests is in use", full)
         ident = await other.prompt(session, "@@text 5@@")
