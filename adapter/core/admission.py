@@ -96,7 +96,6 @@ def posted(state: SessionState, given: Posted) -> list[Output]:
                 unknown(
                     turn,
                     given.message or "the server gave no answer to the prompt",
-                    admitted=None,
                 ),
             )
 

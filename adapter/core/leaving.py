@@ -38,6 +38,5 @@ def let_go(state: SessionState) -> list[Output]:
     why = "the session was let go of here"
     out: list[Output] = []
     for turn in state.leaving():
-        admitted = True if turn.admitted else None
-        out.extend(settle(state, turn, unknown(turn, why, admitted=admitted)))
+        out.extend(settle(state, turn, unknown(turn, why)))
     return out

@@ -331,7 +331,6 @@ def _unauthorised(state: SessionState) -> list[Output]:
         if not turn.admitted:
             told = "whether it has this prompt is not known"
         message = f"authentication required: the OpenCode server refused the password; {told}."
-        admitted = True if turn.admitted else None
-        auth = failed(turn, Code.AUTH_REQUIRED, message, "auth_required", admitted=admitted)
+        auth = failed(turn, Code.AUTH_REQUIRED, message, "auth_required")
         out.extend(settle(state, turn, auth))
     return out

@@ -173,7 +173,10 @@ def failed(
     admitted: bool | None = True,
     retry_safe: bool = False,
 ) -> Outcome:
-    """An outcome with an error: one sentence that says what happened and what to do."""
+    """An outcome with an error: one sentence that says what happened and what to do.
+
+    A prompt of which nobody knows so far whether the server took it is not told as admitted.
+    """
     return _audit(
         turn,
         Outcome(
@@ -181,7 +184,7 @@ def failed(
             code=int(code),
             message=say(message),
             reason=reason,
-            admitted=admitted,
+            admitted=None if admitted and not turn.admitted else admitted,
             retry_safe=retry_safe,
         ),
     )
@@ -221,7 +224,7 @@ def server_failed(turn: Turn, message: str) -> Outcome:
     )
 
 
-def unknown(turn: Turn, why: str, *, admitted: bool | None = True) -> Outcome:
+def unknown(turn: Turn, why: str) -> Outcome:
     """What became of the turn is not known; nobody may retry it blindly."""
     return failed(
         turn,
@@ -229,7 +232,6 @@ def unknown(turn: Turn, why: str, *, admitted: bool | None = True) -> Outcome:
         f"The outcome of this turn is not known: {why}. It may have changed files; look at "
         "the session before you prompt again.",
         "unknown",
-        admitted=admitted,
     )
 
 
@@ -244,7 +246,7 @@ def left_running(turn: Turn) -> Outcome:
     Unknown as long as the server may not have the prompt: nothing is left to it then.
     """
     if not turn.admitted:
-        return unknown(turn, "the adapter let go of it while it was being sent", admitted=None)
+        return unknown(turn, "the adapter let go of it while it was being sent")
     return failed(
         turn,
         Code.UNKNOWN_OUTCOME,

@@ -59,6 +59,7 @@ def _feed(engine: Engine, now: float) -> FeedState:
         skipped=counters.skipped,
         heartbeats=counters.heartbeats,
         oversize=counters.oversize,
+        repeated=counters.repeated,
         unknown=counters.unknown,
         malformed=counters.malformed,
     )

@@ -23,6 +23,7 @@ from adapter.upstream.acceptance import REFUSED
 from adapter.upstream.client import Server
 from adapter.upstream.decode import DecodeError, decode
 from adapter.upstream.lines import LINE_LIMIT, EventLines, FeedCounters, OversizeLine
+from adapter.upstream.recent import Recent
 from adapter.upstream.transport import Sleep, translated
 from adapter.upstream.watch import Watch
 from contract.events import (
@@ -94,6 +95,7 @@ class Feed:
         self._up = asyncio.Event()
         self._turned = clock()
         self._lines: EventLines | None = None
+        self._recent = Recent()
         self._wait = wait_exponential(
             multiplier=self._settings.first_pause, max=self._settings.longest_pause
         ) + wait_random(0, self._settings.jitter)
@@ -202,6 +204,8 @@ class Feed:
             self.counters.malformed += 1
         elif raw.get("type") == CONNECTED:
             self._connected(first_frame)
+        elif self._recent.again(raw.get("id")):
+            self.counters.repeated += 1
         elif self._up.is_set():
             self._event(parse(raw), len(data))
 

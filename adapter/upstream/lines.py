@@ -51,6 +51,7 @@ class FeedCounters:
     events: int = 0
     skipped: int = 0
     oversize: int = 0
+    repeated: int = 0
     unknown: int = 0
     malformed: int = 0
 

@@ -34,6 +34,7 @@ class FeedState(Shape):
     skipped: int = 0
     heartbeats: int = 0
     oversize: int = 0
+    repeated: int = 0
     unknown: int = 0
     malformed: int = 0
 

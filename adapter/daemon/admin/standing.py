@@ -68,6 +68,7 @@ class Standing(Collector):
             "skipped": counters.skipped,
             "heartbeat": counters.heartbeats,
             "oversize": counters.oversize,
+            "repeated": counters.repeated,
             "malformed": counters.malformed,
         }
         yield _counter("sse_lines", "Lines of the event feed.", lines, "kind")

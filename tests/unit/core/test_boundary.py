@@ -258,3 +258,12 @@ def test_whatever_settles_all_settles_the_head_last() -> None:
     out = drive.hear("deleted")
     assert [one.outcome.message_id for one in of(out, v.Settled)] == [B, A]
     assert [tool.owner for tool in of(out, v.Tool)] == [1]
+
+
+def test_a_session_that_is_deleted_while_a_prompt_is_sent_says_nothing_of_its_admission() -> None:
+    drive = Drive()
+    drive.submit(A, 1)
+    drive.admit(B, 2)
+    drive.hear("deleted")
+    assert [drive.outcome(turn).admitted for turn in (A, B)] == [None, True]
+    assert {drive.code(turn) for turn in (A, B)} == {Code.ENDED_ELSEWHERE}

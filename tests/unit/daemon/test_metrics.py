@@ -136,7 +136,11 @@ async def test_no_label_holds_an_id_and_many_sessions_make_no_new_series(tmp_pat
                 ident = await caller.prompt(session, f"@@{SHELL} || text 2@@")
                 await answer(caller, "allow_once")
                 await caller.answer(ident)
-            event = {"id": "evt_1", "type": "session.novel", "data": {"sessionID": session}}
+            event = {
+                "id": f"evt_{session}",
+                "type": "session.novel",
+                "data": {"sessionID": session},
+            }
             place.home.stub.inject(event)
             await place.until_value("unknown_events_total", len(sizes) + 1)
             samples = await place.samples()

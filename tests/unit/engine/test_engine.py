@@ -66,7 +66,7 @@ async def test_children_are_followed_and_let_go_with_their_root(scene: Stage) ->
 
     def created(child: str, parent: str) -> None:
         data = {"sessionID": child, "parentID": parent}
-        scene.stub.inject({"id": "evt_1", "type": "session.created", "data": data})
+        scene.stub.inject({"id": f"evt_{child}", "type": "session.created", "data": data})
 
     created("ses_b", "ses_a")
     created("ses_c", "ses_b")

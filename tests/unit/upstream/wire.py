@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
+from uuid import uuid4
 
 
 class Wire:
@@ -24,7 +25,7 @@ class Wire:
         await self.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     async def event(self, kind: str, **data: object) -> None:
-        body = {"id": "evt_1", "created": 1, "type": kind, "data": data}
+        body = {"id": f"evt_{uuid4().hex}", "created": 1, "type": kind, "data": data}
         await self.chunk(b"data: " + json.dumps(body).encode() + b"\n\n")
 
     async def connected(self) -> None:
