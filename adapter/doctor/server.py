@@ -219,6 +219,13 @@ async def catalogue(server: Server, cwd: str, seconds: float) -> Finding:
     catalogues = Catalogues(server, CatalogueSettings(deadline=seconds))
     try:
         async with asyncio.timeout(2 * seconds):
+            if not await server.has_directory(cwd):
+                return failed(
+                    CATALOGUE,
+                    USAGE,
+                    f"The server has no directory {cwd}, or may not enter it.",
+                    "Name one that is there by --cwd; its user has to have access.",
+                )
             found = await catalogues.get(cwd)
     except (UpstreamError, TimeoutError) as error:
         return unopened(cwd, str(error) or "The server does not answer.")

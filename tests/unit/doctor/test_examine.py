@@ -276,7 +276,8 @@ async def test_a_directory_that_never_opens(patient: Patient) -> None:
 
 async def test_a_directory_that_the_server_does_not_know(patient: Patient) -> None:
     patient.project.rmdir()
-    await patient.failed("catalogue", TEMPORARY)
+    one = await patient.failed("catalogue", USAGE)
+    assert f"no directory {patient.project}" in one.sentence
 
 
 async def test_no_model(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
