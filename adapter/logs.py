@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, TextIO
 
+from adapter.spool import Spool
 from contract.errors import Plain
 
 OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -62,15 +63,19 @@ def set_up(level: str, log_format: str, *, daemon: bool, stream: TextIO | None =
 
     `auto` is text for a terminal, journal where the journal reads, and else JSON for a daemon and
     text for an agent, whose client shows it to people. The level is the root logger's and may be
-    changed there. An exception that ends the process is told as any other.
+    changed there. An exception that ends the process is told as any other. A thread writes, so who
+    ends the process by `os._exit` calls `logging.shutdown` first.
     """
     out = stream or sys.stderr
     chosen = log_format if log_format != "auto" else _automatic(out, os.environ, daemon=daemon)
-    handler = _Handler(out)
+    handler = Spool(out)
     handler.setFormatter(_Formatter({"json": as_json, "journal": as_journal}.get(chosen, as_text)))
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
+        if isinstance(old, Spool):
+            old.flush()
+            old.close()
     root.addHandler(handler)
     root.setLevel(level.upper())
     # One line for each request tells nothing that the adapter's own lines do not.
@@ -122,11 +127,6 @@ def _word(value: str | float) -> str:
     word = str(value)
     plain = word.isascii() and word.isprintable() and not set(word) & set(' "\\')
     return word if plain and word else json.dumps(word)
-
-
-class _Handler(logging.StreamHandler[TextIO]):
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Nobody reads any more, and there is no other place to say so."""
 
 
 class _Formatter(logging.Formatter):

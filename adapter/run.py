@@ -7,7 +7,6 @@ import dataclasses
 import logging
 import os
 import signal
-import sys
 import time
 from typing import NoReturn
 
@@ -41,7 +40,7 @@ def run_stdio(start: Start, opening: Opening) -> NoReturn:
         logger.warning("%s", sentence)
     uvloop.run(serve(config.settings(start), opening))
     # Whoever waits for the exit waits for nothing of value: everything is written.
-    sys.stderr.flush()
+    logging.shutdown()
     os._exit(0)
 
 

@@ -87,6 +87,7 @@ async def serve(
     def abandon() -> None:
         listener.close(Refusal(TEMPORARY, ending.sentence(listener.path)).line())
         admin.close()
+        logging.shutdown()
         os._exit(INTERRUPTED)
 
     signals = Signals(abandon)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import os
@@ -15,14 +14,14 @@ from pydantic import TypeAdapter
 from adapter.logs import set_up
 from adapter.upstream.errors import Ambiguous, Refused, Unreachable
 from contract.errors import AcpError, Code
-from tests.support.logs import log_stream
+from tests.support.logs import Told, log_stream
 
 EVIL = "a\nopencode-acp: ERROR forged: b\x1b[2J\u2028c\u202e"
 TURN = {"fields": {"SESSION_ID": "ses_a", "OUTCOME": "end_turn"}}
 
 
 @pytest.fixture
-def out() -> Iterator[io.StringIO]:
+def out() -> Iterator[Told]:
     with log_stream() as stream:
         yield stream
 
@@ -34,7 +33,7 @@ def fail() -> None:
         logging.getLogger("x").exception("it failed: %s", EVIL)
 
 
-def test_text_is_one_line_and_a_traceback_is_marked(out: io.StringIO) -> None:
+def test_text_is_one_line_and_a_traceback_is_marked(out: Told) -> None:
     set_up("info", "text", daemon=True, stream=out)
     logging.getLogger("x").info("hello %s", EVIL)
     fail()
@@ -45,7 +44,7 @@ def test_text_is_one_line_and_a_traceback_is_marked(out: io.StringIO) -> None:
     assert all(c.isprintable() for c in first)
 
 
-def test_journal_has_a_priority_in_each_line_and_fields(out: io.StringIO) -> None:
+def test_journal_has_a_priority_in_each_line_and_fields(out: Told) -> None:
     set_up("info", "journal", daemon=True, stream=out)
     logging.getLogger("x").info("done %s", EVIL, extra=TURN)
     fail()
@@ -55,7 +54,7 @@ def test_journal_has_a_priority_in_each_line_and_fields(out: io.StringIO) -> Non
     assert rest and all(line.startswith("<3>") for line in rest)
 
 
-def test_json_is_an_object_a_line(out: io.StringIO) -> None:
+def test_json_is_an_object_a_line(out: Told) -> None:
     set_up("info", "json", daemon=True, stream=out)
     logging.getLogger("x").info("done %s", EVIL, extra=TURN)
     fail()
@@ -68,7 +67,7 @@ def test_json_is_an_object_a_line(out: io.StringIO) -> None:
 
 @pytest.mark.parametrize(("daemon", "begin"), [(True, "{"), (False, "opencode-acp: ")])
 def test_by_itself_it_is_json_for_a_daemon_and_text_for_an_agent(
-    out: io.StringIO, daemon: bool, begin: str
+    out: Told, daemon: bool, begin: str
 ) -> None:
     set_up("info", "auto", daemon=daemon, stream=out)
     logging.getLogger("x").info("hello")
@@ -76,7 +75,7 @@ def test_by_itself_it_is_json_for_a_daemon_and_text_for_an_agent(
 
 
 def test_where_the_journal_reads_it_is_for_the_journal(
-    out: io.StringIO, monkeypatch: pytest.MonkeyPatch
+    out: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, write = os.pipe()
     with os.fdopen(read) as reader, os.fdopen(write, "w") as pipe:
@@ -87,7 +86,7 @@ def test_where_the_journal_reads_it_is_for_the_journal(
         assert reader.readline() == "<6>x: hello\n"
 
 
-def test_what_is_below_the_level_is_not_said(out: io.StringIO) -> None:
+def test_what_is_below_the_level_is_not_said(out: Told) -> None:
     set_up("warning", "text", daemon=False, stream=out)
     logging.getLogger("x").info("hello")
     logging.getLogger("httpx").info("a request")
@@ -120,14 +119,13 @@ def failures() -> Iterator[BaseException]:
 @pytest.mark.parametrize("log_format", ["text", "json", "journal"])
 @pytest.mark.parametrize("error", list(failures()), ids=lambda one: type(one).__name__)
 def test_what_an_exception_quotes_is_told_at_debug_alone(
-    out: io.StringIO, log_format: str, error: BaseException
+    out: Told, log_format: str, error: BaseException
 ) -> None:
     set_up("info", log_format, daemon=True, stream=out)
     logger = logging.getLogger("x")
 
     def tell() -> str:
-        out.seek(0)
-        out.truncate()
+        out.clear()
         logger.warning("it failed: %s", error)
         logger.warning("%(what)s failed", {"what": error})
         logger.warning(error)
@@ -151,7 +149,7 @@ def test_what_an_exception_quotes_is_told_at_debug_alone(
     assert WORDS in tell().replace("\\'", "'")
 
 
-def test_a_sentence_of_ours_is_told(out: io.StringIO) -> None:
+def test_a_sentence_of_ours_is_told(out: Told) -> None:
     set_up("info", "text", daemon=True, stream=out)
     for error in (Unreachable("It cannot be reached."), Refused(409, "BusyError", WORDS)):
         logging.getLogger("x").warning("it failed: %s", error)
@@ -160,7 +158,7 @@ def test_a_sentence_of_ours_is_told(out: io.StringIO) -> None:
     assert second.endswith("it failed: The OpenCode server refused the request (409 BusyError).")
 
 
-def test_a_fault_that_ends_the_process_is_a_line_as_any_other(out: io.StringIO) -> None:
+def test_a_fault_that_ends_the_process_is_a_line_as_any_other(out: Told) -> None:
     set_up("info", "json", daemon=True, stream=out)
     error = ValueError(WORDS)
     sys.excepthook(type(error), error, None)
@@ -169,13 +167,13 @@ def test_a_fault_that_ends_the_process_is_a_line_as_any_other(out: io.StringIO) 
     assert WORDS not in out.getvalue()
 
 
-def test_what_asyncio_says_of_objects_is_left_out(out: io.StringIO) -> None:
+def test_what_asyncio_says_of_objects_is_left_out(out: Told) -> None:
     set_up("info", "text", daemon=True, stream=out)
     logging.getLogger("asyncio").error(f"a task was not looked after\nfuture: <{WORDS}>")
     assert out.getvalue() == "opencode-acp: ERROR asyncio: a task was not looked after\n"
 
 
-def test_a_field_cannot_forge_another(out: io.StringIO) -> None:
+def test_a_field_cannot_forge_another(out: Told) -> None:
     set_up("info", "journal", daemon=True, stream=out)
     fields = {"SESSION_ID": 'a OUTCOME="x', "OUTCOME": ""}
     logging.getLogger("x").info("done", extra={"fields": fields})
@@ -183,7 +181,7 @@ def test_a_field_cannot_forge_another(out: io.StringIO) -> None:
 
 
 def test_a_line_is_bounded_and_one_that_does_not_fit_is_told_all_the_same(
-    out: io.StringIO,
+    out: Told,
 ) -> None:
     set_up("info", "text", daemon=True, stream=out)
     logging.getLogger("x").info("%s", "a" * 1_000_000)

@@ -66,13 +66,14 @@ def test_a_machine_finds_the_same_in_fields(log_format: str) -> None:
         set_up("info", log_format, daemon=True, stream=out)
         outcome = Outcome("msg_a", Stop.END_TURN, gaps=2, recovered=5)
         turns.settled(1, outcome, "7 acpx")
+        said = out.getvalue()
     fields: dict[str, str | float] = {"SESSION_ID": "ses_a", "PROMPT_ID": "msg_a"}
     fields |= {"CLIENT": "7 acpx", "OUTCOME": "end_turn", "CODE": 0}
     fields |= {"SECONDS": 1.75, "FIRST_CHUNK_SECONDS": 1.5, "GAPS": 2, "RECOVERED": 5}
     if log_format == "json":
-        assert fields.items() <= json.loads(out.getvalue()).items()
+        assert fields.items() <= json.loads(said).items()
     else:
         told = " ".join(
             f"{name}={value}".replace("7 acpx", '"7 acpx"') for name, value in fields.items()
         )
-        assert out.getvalue().endswith(f" {told}\n")
+        assert said.endswith(f" {told}\n")
