@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 NPM ?= npm
 BIN := .venv/bin
 # What is run once more through relay and daemon.
-BY_DAEMON := tests/scenarios tests/acpx tests/interop
+BY_DAEMON := tests/scenarios tests/acpx tests/interop tests/matrix
 # The stamps stand for "the runtime is installed", "the dev extras too", "the real parts too".
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
@@ -18,7 +18,7 @@ LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all: --requirement
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --group build \
   --generate-hashes --no-annotate --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress clean
+.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress matrix clean
 
 help:
 	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
@@ -32,6 +32,7 @@ help:
 	@echo 'systemd  what the tests of deploy/ want of systemd (Debian, as root)'
 	@echo 'record  recordings of the real server for the unit tests'
 	@echo 'stress  random schedules with cut feeds on the real server (ARGS="--schedules 200 --seed 1")'
+	@echo 'matrix  every fault in every phase of a turn, on both servers: docs/fault-matrix.md'
 	@echo 'bench   the benchmarks;  clean: remove .venv, .tools and the caches'
 
 setup: $(RUNTIME)
@@ -77,6 +78,9 @@ bench: $(DEV) $(REAL_PARTS)
 
 stress: $(DEV) $(REAL_PARTS)
 	$(BIN)/python -m tests.stress $(ARGS)
+
+matrix: $(DEV) $(REAL_PARTS)
+	$(BIN)/python -m tests.matrix
 
 $(RUNTIME): pyproject.toml requirements.txt scripts/opencode-acp tools/venv
 	$(LOCKED) requirements.txt

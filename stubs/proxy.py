@@ -57,8 +57,9 @@ class Rule:
 
     `path` is a regular expression to be found in the path, `method` "" any. In this order:
     `delay` waits so many seconds; `refuse` breaks the connection before the server sees the
-    request; `status` answers it instead of the server; `swallow` breaks the connection once the
-    server has answered. `used` counts the requests that it was applied to.
+    request; `status` answers it instead of the server; `late` waits so many seconds once the server
+    has answered; `swallow` breaks the connection then. `used` counts the requests that it was
+    applied to.
     """
 
     path: str
@@ -67,6 +68,7 @@ class Rule:
     delay: float = 0.0
     refuse: bool = False
     status: int = 0
+    late: float = 0.0
     swallow: bool = False
     used: int = 0
 
@@ -91,6 +93,9 @@ class Proxy:
         self._cuts: deque[Cut] = deque()
         self._flowing = asyncio.Event()
         self._flowing.set()
+        self._inserts: deque[bytes] = deque(maxlen=MAX_LOG)
+        self.repeats = False
+        """Whether each frame of a feed is passed on twice."""
         self._feeds: set[asyncio.Future[Cut]] = set()
         self._sent: set[asyncio.Task[web.StreamResponse]] = set()
         self._port = 0
@@ -132,6 +137,11 @@ class Proxy:
         """How many feed connections are open."""
         return len(self._feeds)
 
+    @property
+    def sending(self) -> int:
+        """How many requests that are no reads are on their way."""
+        return len(self._sent)
+
     def add(self, rule: Rule) -> Rule:
         """Apply a rule from now on; the first rule that matches a request is applied."""
         self.rules.append(rule)
@@ -155,9 +165,18 @@ class Proxy:
         """Let no byte of any feed pass, heartbeats included; connections stay open."""
         self._flowing.clear()
 
+    @property
+    def is_held(self) -> bool:
+        """Whether feeds are held."""
+        return not self._flowing.is_set()
+
     def release(self) -> None:
         """Let what was held pass, and all that follows."""
         self._flowing.set()
+
+    def insert(self, data: bytes) -> None:
+        """Write bytes into the first feed that passes a frame on, before that frame."""
+        self._inserts.append(data)
 
     async def refuse(self) -> None:
         """Refuse connections and break those that are open, as a machine whose server died."""
@@ -207,6 +226,7 @@ class Proxy:
             return web.Response(status=rule.status)
         try:
             async with self._ask(request) as answer:
+                await asyncio.sleep(rule.late)
                 if rule.swallow:
                     await answer.read()
                     return _broken(request)
@@ -273,7 +293,9 @@ class Proxy:
             *frames, rest = (rest + piece).split(b"\n\n")
             for frame in frames:
                 await self._flowing.wait()
-                await response.write(frame + b"\n\n")
+                while self._inserts:
+                    await response.write(self._inserts.popleft())
+                await response.write((frame + b"\n\n") * (2 if self.repeats else 1))
                 if self._cuts and self._cuts[0].counts(frame):
                     return self._cuts.popleft()
         return None

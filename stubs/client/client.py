@@ -98,6 +98,8 @@ class AcpClient:
         self._asks: dict[str, _Ask] = {}
         self._last_id = -1
         self._news = asyncio.Event()
+        self._reads = asyncio.Event()
+        self._reads.set()
         self._gone = False
 
     @classmethod
@@ -255,6 +257,14 @@ class AcpClient:
                 self._news.clear()
                 await self._news.wait()
 
+    def pause(self) -> None:
+        """Read nothing more of the agent."""
+        self._reads.clear()
+
+    def go_on(self) -> None:
+        """Read again."""
+        self._reads.set()
+
     async def hang_up(self, timeout: float = EXIT_SECONDS) -> int:
         """EOF to the agent; its exit code. SIGKILL after `timeout` seconds (code -9)."""
         assert self.process.stdin is not None
@@ -279,6 +289,7 @@ class AcpClient:
         rest = b""
         try:
             while chunk := await self.process.stdout.read(64 * 1024):
+                await self._reads.wait()
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     self._take(line)

@@ -56,6 +56,10 @@ class Backend(ABC):
         """Kill it as kill -9, losing what runs, and start it again at the same address."""
 
     @abstractmethod
+    async def terminate(self) -> None:
+        """End it as its service manager does (SIGTERM), and start it again."""
+
+    @abstractmethod
     def _make(self, name: str, permission: Permission | None, extra: dict[str, Any]) -> Path: ...
 
 
@@ -78,6 +82,9 @@ class StubBackend(Backend):
 
     async def crash(self) -> None:
         await self.stub.restart("lost", down=0.3)
+
+    async def terminate(self) -> None:
+        await self.stub.restart("terminated", down=0.3)
 
     def _make(self, name: str, permission: Permission | None, extra: dict[str, Any]) -> Path:
         directory = self._root / name
@@ -113,6 +120,10 @@ class RealBackend(Backend):
 
     async def crash(self) -> None:
         await self.server.restart()
+
+    async def terminate(self) -> None:
+        await self.server.stop()
+        await self.server.start()
 
     async def count_admissions(self) -> None:
         """Listens to the feed for ever; a new item in an inbox is an admission."""

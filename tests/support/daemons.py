@@ -132,12 +132,11 @@ class Daemons:
             daemon.users += 1
         try:
             yield daemon
-        except BaseException:
+            # It counts as used meanwhile, so that nobody ends it.
+            if daemon.users == 1 and daemon.process.returncode is None:
+                await daemon.rests()
+        finally:
             daemon.users -= 1
-            raise
-        daemon.users -= 1
-        if not daemon.users and daemon.process.returncode is None:
-            await daemon.rests()
         await self._end_idle(IDLE)
 
     async def aclose(self) -> None:

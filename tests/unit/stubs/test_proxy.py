@@ -102,6 +102,21 @@ async def test_a_feed_is_cut_after_the_events_that_count() -> None:
         assert "mine-3" not in reader.text
 
 
+async def test_a_feed_says_more_and_everything_twice() -> None:
+    async with parts() as (upstream, proxy, client):
+        reader = Reader(client)
+        await reader.has("heartbeat")
+        proxy.insert(b"data: inserted\n\n")
+        proxy.repeats = True
+        upstream.say("one", "two")
+        await reader.has("two")
+        proxy.cut_feed()
+        await reader.task
+        assert reader.text.count("inserted") == 1
+        assert reader.text.index("inserted") < reader.text.index("one")
+        assert reader.text.count("one") == 2
+
+
 async def test_a_held_feed_is_silent_until_it_is_released() -> None:
     async with parts() as (upstream, proxy, client):
         reader = Reader(client)
