@@ -49,7 +49,7 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
     async with Engine(settings) as engine:
         connection = Connection(engine, opening.client)
         transport = StdioTransport(opening.source, opening.sink, opening.pending)
-        limits = PeerLimits.of(settings.limits)
+        limits = PeerLimits.of(connection.limits)
         peer = Peer(transport, connection, MonotonicClock(), limits, count=engine.counters.hit)
         connection.bind(peer)
         end_on_signals(peer)

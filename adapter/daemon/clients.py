@@ -50,7 +50,7 @@ class Client:
         self._flush_seconds = FLUSH_LEFT
         self._leaves_running = False
         self._connection = Connection(engine, number=number)
-        limits = PeerLimits.of(engine.settings.limits)
+        limits = PeerLimits.of(self._connection.limits)
         count = engine.counters.hit
         self._peer = Peer(link, self._connection, Steady(engine.clock), limits, count=count)
         self._connection.bind(self._peer)

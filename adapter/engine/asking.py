@@ -12,6 +12,7 @@ from adapter.core import values as v
 from adapter.engine.client import Attachment
 from adapter.engine.services import Services
 from adapter.engine.tasks import Tasks
+from adapter.limits import Limits
 from contract.shapes import Form
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class Asking:
         if attachment is not None:
             reason = "no_answer"
             try:
-                params = self._params(asked)
+                params = self._params(asked, attachment.client.limits)
                 answer = await attachment.client.ask("session/request_permission", params)
                 decision = self._decision(answer)
                 reason = "client" if _is_choice(answer) else "no_answer"
@@ -90,7 +91,7 @@ class Asking:
             logger.exception("the form %s could not be shown", form.id)
         self._step(_told(form, result))
 
-    def _params(self, asked: v.AskClient) -> Json:
+    def _params(self, asked: v.AskClient, limits: Limits) -> Json:
         options = [{"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"}]
         if self._services.settings.allow_always:
             options.append(
@@ -100,7 +101,7 @@ class Asking:
         return {
             "sessionId": self._session_id,
             "toolCall": toolcalls.permission(
-                asked.ask, asked.tool, self._directory, asked.child, self._services.settings.limits
+                asked.ask, asked.tool, self._directory, asked.child, limits
             ),
             "options": options,
             **meta_of(asked.origin),

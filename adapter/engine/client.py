@@ -8,6 +8,7 @@ from typing import Protocol
 
 from adapter.acp.capabilities import Capabilities
 from adapter.core.values import Chunk
+from adapter.limits import Limits
 
 Json = dict[str, object]
 
@@ -18,6 +19,10 @@ class Client(Protocol):
     @property
     def can(self) -> Capabilities:
         """What it advertised."""
+
+    @property
+    def limits(self) -> Limits:
+        """Those of its beginning: what is made for it fits into the lines that it may have."""
 
     @property
     def label(self) -> str:

@@ -52,6 +52,8 @@ class Connection:
         self._engine = engine
         self._number = number
         self._peer: Peer | None = None
+        self.limits = engine.settings.limits
+        """For as long as it lasts: what an operator changes counts for connections that come."""
         self._can = capabilities(client or {})
         self._client_name = client_name(client or {})
         self._backlog = Backlog(
@@ -61,7 +63,7 @@ class Connection:
             self._give_up,
             engine.sleep,
             gone=lambda characters: engine.counters.hit(v.Oddity.CHARACTERS_GONE, characters),
-            limits=engine.settings.limits,
+            limits=self.limits,
         )
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._sessions = OpenSessions(engine, self)
@@ -172,7 +174,7 @@ class Connection:
         if self._backlog.busy(session_id) or self._congested:
             self._backlog.owe_text(session_id, chunk)
             return
-        for update in updates.chunks(chunk, self._engine.settings.limits):
+        for update in updates.chunks(chunk, self.limits):
             self._send(session_id, update)
 
     async def ask(self, method: str, params: Json) -> object:
@@ -237,7 +239,7 @@ class Connection:
 
     async def _timely(self, method: Method, call: Call) -> Json:
         """Serve it; what opens a session fails after a while, with no prompt sent."""
-        seconds = self._engine.settings.limits.setup_seconds
+        seconds = self.limits.setup_seconds
         try:
             async with asyncio.timeout(seconds if call.method in SETUPS else None) as limit:
                 return await method(call)

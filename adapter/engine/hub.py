@@ -28,6 +28,7 @@ from adapter.engine.repeats import Repeats
 from adapter.engine.services import Services
 from adapter.engine.settlements import Settlements
 from adapter.engine.tasks import Tasks
+from adapter.engine.telling import Tellable, updates_of
 from adapter.engine.timers import Timers
 from adapter.engine.window import Window
 from contract.events import Event, SessionCreated
@@ -42,10 +43,8 @@ class Hub:
     def __init__(self, services: Services, session: Session, directory: str) -> None:
         self.session_id = session.id
         self.directory = directory
-        self._limits = services.settings.limits
-        self.core = SessionCore(
-            session.id, services.offsets, services.pid(), session.cost, self._limits
-        )
+        limits = services.settings.limits
+        self.core = SessionCore(session.id, services.offsets, services.pid(), session.cost, limits)
         self._stepped = asyncio.Event()
         self._services = services
         self._attachments: dict[int, Attachment] = {}
@@ -57,7 +56,7 @@ class Hub:
         self._recorder = Recorder(
             self.core,
             services.offsets,
-            self._limits,
+            limits,
             services.clock,
             services.flights,
             pid=services.pid,
@@ -317,23 +316,8 @@ class Hub:
                 self._chunk(output)
             case v.Tool():
                 self._tool(output)
-            case v.Progress():
-                self._update(output.owner, updates.progress(output, self._limits))
-            case v.Prompted():
-                for update in updates.prompted(output, self._limits):
-                    self._update(output.owner, update)
-            case v.Compaction():
-                attachment = self._attachments.get(output.owner)
-                if attachment is not None:
-                    advertised = attachment.client.can.compaction
-                    told = updates.compaction(output, self._limits, advertised=advertised)
-                    self._update(output.owner, told)
-            case v.Notice():
-                attachment = self._attachments.get(output.owner)
-                if attachment is not None:
-                    advertised = attachment.client.can.notices
-                    told = updates.notice(output, self._limits, advertised=advertised)
-                    self._update(output.owner, told)
+            case v.Progress() | v.Prompted() | v.Compaction() | v.Notice():
+                self._tell(output)
             case v.Usage():
                 size = self._services.context_size(self.directory, output.model)
                 if size is not None:
@@ -387,9 +371,18 @@ class Hub:
             attachment.client.text(self.session_id, chunk)
 
     def _tool(self, tool: v.Tool) -> None:
-        update = updates.tool(tool, self.directory, self._limits)
+        attachment = self._attachments.get(tool.owner)
+        if attachment is None:
+            return
+        update = updates.tool(tool, self.directory, attachment.client.limits)
         if not self._repeats.repeats(tool, update):
-            self._update(tool.owner, update)
+            attachment.client.update(self.session_id, update)
+
+    def _tell(self, output: Tellable) -> None:
+        attachment = self._attachments.get(output.owner)
+        if attachment is not None:
+            for update in updates_of(output, attachment.client):
+                attachment.client.update(self.session_id, update)
 
     def _update(self, owner: int, update: dict[str, object]) -> None:
         attachment = self._attachments.get(owner)

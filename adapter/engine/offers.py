@@ -14,7 +14,7 @@ from typing import Final
 
 from adapter.acp import updates
 from adapter.engine.choices import Choices
-from adapter.engine.client import Attachment
+from adapter.engine.client import Attachment, Client
 from adapter.engine.services import Services
 from adapter.upstream.errors import UpstreamError
 from contract.events import AgentSelected, Event, ModelSelected, SessionRenamed
@@ -116,7 +116,7 @@ class Offers:
         if told is not None:
             self._told[owner] = told
         if title != self.title:
-            self._attachments[owner].client.update(self._session_id, self._title())
+            self._entitle(self._attachments[owner].client)
 
     # --- what happens ---------------------------------------------------------------------
 
@@ -174,10 +174,10 @@ class Offers:
             return
         self.title = title
         for attachment in self._attachments.values():
-            attachment.client.update(self._session_id, self._title())
+            self._entitle(attachment.client)
 
-    def _title(self) -> Json:
-        return updates.title(self.title, self._services.settings.limits)
+    def _entitle(self, client: Client) -> None:
+        client.update(self._session_id, updates.title(self.title, client.limits))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._teller = None

@@ -82,7 +82,7 @@ class OpenSessions:
         self._open: dict[str, Open] = {}
         self._aside: dict[str, Aside] = {}
         self._ending: dict[int, Open | Aside] = {}
-        self._pace = Pace(engine.settings.limits.session_creates, PACE_SECONDS, engine.clock)
+        self._pace = Pace(client.limits.session_creates, PACE_SECONDS, engine.clock)
 
     @contextmanager
     def request(self, session_id: object, *, uses: bool = True) -> Iterator[None]:
@@ -129,7 +129,7 @@ class OpenSessions:
         """AcpError -32053 if one more session is one too many, here or in the engine."""
         if session_id in self._open or session_id in self._aside:
             return
-        limit = self._engine.settings.limits.sessions_per_connection
+        limit = self._client.limits.sessions_per_connection
         if len(self._open) + len(self._aside) + len(self._ending) >= limit:
             raise over(
                 Bound.SESSIONS_PER_CONNECTION,
@@ -141,7 +141,7 @@ class OpenSessions:
     def check_pace(self) -> None:
         """AcpError -32053 if one more session is made too soon; otherwise it counts as made."""
         if not self._pace.take():
-            times = self._engine.settings.limits.session_creates
+            times = self._client.limits.session_creates
             made = counted(times, "session")
             message = f"This connection made {made} within {PACE_SECONDS:g} s; wait."
             data: dict[str, object] = {"code": "too_often", "retrySafe": True}
@@ -153,14 +153,14 @@ class OpenSessions:
         if self._engine.draining:
             message = "The adapter is about to stop; send this prompt again once it is back."
             raise not_sent(Code.LIMIT, "draining", message, retry_safe=True)
-        limits = self._engine.settings.limits
         mine = sum(one.hub.core.busy(one.owner) for one in self.all)
-        if mine >= limits.prompts_per_connection:
+        if mine >= self._client.limits.prompts_per_connection:
             flying = counted(mine, "prompt")
             message = f"This connection has {flying} in flight; wait for the end of one."
             raise _retry(Bound.PROMPTS_PER_CONNECTION, message)
-        if self._engine.turns >= limits.prompts:
-            room = counted(limits.prompts, "prompt")
+        limit = self._engine.settings.limits.prompts
+        if self._engine.turns >= limit:
+            room = counted(limit, "prompt")
             message = f"There is room for {room} of all clients; try again later."
             raise _retry(Bound.PROMPTS, message)
 

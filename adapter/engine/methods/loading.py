@@ -50,7 +50,7 @@ class Loading:
         a session that was not open before is not open then.
         """
         params, session, home = await self.opening.existing(call)
-        replay = Replay(home, self.desk.client.can, self.desk.engine.settings.limits)
+        replay = Replay(home, self.desk.client.can, self.desk.client.limits)
         async with self.opening.opened(session, home, call) as one:
             past = one.hub.past.read()
             hold = self.backlog.hold(session.id)

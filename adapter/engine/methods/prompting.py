@@ -33,7 +33,7 @@ class Prompting:
                 retry_safe=True,
             )
         self._desk.sessions.check_prompts()
-        content = prompts.content(params.prompt, self._desk.engine.settings.limits)
+        content = prompts.content(params.prompt, self._desk.client.limits)
         turn_id = f"{OWN_MESSAGE_PREFIX}{uuid.uuid4().hex}"
         answer = one.hub.prompt(one.owner, turn_id, content)
         call.on_cancel = lambda: one.hub.cancel_turn(turn_id)
@@ -41,7 +41,7 @@ class Prompting:
         outcome = await asyncio.shield(answer)
         await self._drained(params.session_id)
         if outcome.stop is None:
-            raise updates.prompt_error(outcome, self._desk.engine.settings.limits)
+            raise updates.prompt_error(outcome, self._desk.client.limits)
         return updates.prompt_result(outcome)
 
     def cancel(self, params: Json) -> None:

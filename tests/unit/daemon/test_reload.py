@@ -17,6 +17,8 @@ from tests.unit.daemon.house import Caller, House, Json, hello, house
 from tests.unit.daemon.test_lifecycle import site
 
 ASK = {"shell": "ask"}
+LOW = "[limits]\noutbound_line_bytes = 262144"
+HIGH = ""
 SHELL = '@@tool shell {"command":"echo hi"} || text 2@@'
 OLD, NEW = "a-password-of-the-tests", "another-password-of-the-tests"
 
@@ -115,6 +117,54 @@ async def test_clients_that_come_are_held_to_the_new_settings(tmp_path: Path) ->
         papers.write(allowed_uids=[1])
         assert papers.reload()
         assert (await (await home.caller()).greet_or_hear()).startswith(b"3 ")
+
+
+def shown(caller: Caller, kind: str) -> str:
+    """The text of all updates of a kind."""
+    updates = [
+        line["params"]["update"] for line in caller.lines if "update" in line.get("params", {})
+    ]
+    return "".join(one["content"]["text"] for one in updates if one["sessionUpdate"] == kind)
+
+
+@pytest.mark.parametrize(("before", "after"), [(LOW, HIGH), (HIGH, LOW)])
+async def test_all_that_a_client_is_shown_fits_into_the_lines_that_it_began_with(
+    tmp_path: Path, before: str, after: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # In JSON each of these has twelve bytes.
+    text = "\N{GRINNING FACE}" * 66_000
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        papers.write(before)
+        assert papers.reload()
+        early = await home.client()
+        papers.write(after)
+        assert papers.reload()
+        late = await home.client()
+        session = await late.new(tmp_path)
+        assert await late.stop_reason(await late.prompt(session, text)) == "end_turn"
+        for caller in (early, late):
+            await caller.call("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+            assert shown(caller, "user_message_chunk") == text
+    assert "was left out" not in caplog.text
+
+
+async def test_a_client_keeps_the_limits_that_it_began_with(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        papers = Papers(home)
+        papers.write("[limits]\nprompt_chars = 5\nprompts_per_connection = 1")
+        assert papers.reload()
+        early = await home.client()
+        first, second = [await early.new(tmp_path) for _ in range(2)]
+        papers.write()
+        assert papers.reload()
+        assert "error" in await early.answer(await early.prompt(first, "more than five"))
+        await early.prompt(first, "five!")
+        refused = await early.answer(await early.prompt(second, "five!"))
+        assert refused["error"]["message"].startswith("This connection has 1 prompt in flight")
+        late = await home.client()
+        session = await late.new(tmp_path)
+        assert await late.stop_reason(await late.prompt(session, "more than five")) == "end_turn"
 
 
 async def test_the_level_of_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -17,6 +17,7 @@ from adapter.config import Waits
 from adapter.core import values as v
 from adapter.engine.client import Attachment
 from adapter.engine.hub import Hub
+from adapter.limits import DEFAULTS
 from contract.errors import Code
 from contract.semantics import OWN_MESSAGE_PREFIX
 from stubs.server import Cut, End, Rule
@@ -31,6 +32,7 @@ class Listener:
 
     def __init__(self, answers: object = ALLOW) -> None:
         self.can = Capabilities(notices=True)
+        self.limits = DEFAULTS
         self.label = "7 acpx 0.19.1"
         self.answers = answers
         self.updates: list[Any] = []
