@@ -20,6 +20,8 @@ LEAVE_MILLISECONDS = 50
 HUNG_UP = 5
 """EIO, errno(3): what a terminal says that is gone. The module `errno` is one more to load."""
 
+KIND, SOCKET = 0o170000, 0o140000
+"""S_IFMT and S_IFSOCK, inode(7)."""
 ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 MODES = ("auto", "require", "never")
 SECRET = "PASSWORD"
@@ -60,6 +62,8 @@ def main() -> int:
         _keep_standard_descriptors()
         sock = connect(wishes)
         if sock is None:
+            if in_the_way(wishes.socket):
+                _say(f"{_no_socket(wishes)}; this client works without a daemon.")
             return _agent()
         return pass_on(sock, introduce(sock, wishes), wishes.socket)
     except Refused as refusal:
@@ -151,6 +155,8 @@ def connect(wishes: Wishes) -> _socket.socket | None:
         sock.close()
         if wishes.mode == "auto":
             return None
+        if in_the_way(wishes.socket):
+            raise Refused(attach.TEMPORARY, f"{_no_socket(wishes)}.") from None
         raise Refused(
             attach.TEMPORARY,
             f"No daemon listens at {wishes.socket}; start it with 'opencode-acp serve', or let "
@@ -164,6 +170,14 @@ def connect(wishes: Wishes) -> _socket.socket | None:
             attach.TEMPORARY, f"The daemon's socket {wishes.socket} cannot be used: {reason}."
         ) from None
     return sock
+
+
+def in_the_way(path: str) -> bool:
+    """Whether something that is no socket stands where no daemon can listen then."""
+    try:
+        return posix.stat(path).st_mode & KIND != SOCKET
+    except OSError:
+        return False
 
 
 def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
@@ -352,6 +366,13 @@ class Passage:
 def _now() -> float:
     """Seconds on the clock of the kernel's ticks, which never goes back."""
     return posix.times().elapsed
+
+
+def _no_socket(wishes: Wishes) -> str:
+    return (
+        f"{wishes.socket} is no socket, so no daemon can listen there: remove it, or name another "
+        "path by --socket"
+    )
 
 
 def _gone(path: str) -> str:

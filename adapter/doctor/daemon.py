@@ -74,6 +74,12 @@ def look(wanted: relay.Wishes | None, admin: str) -> Met:
 
 
 def _nobody(path: str) -> Finding:
+    if relay.in_the_way(path):
+        return warning(
+            DAEMON,
+            f"{path} is no socket, so no daemon can listen there; agents work without one.",
+            "Remove it, or name another path by --socket.",
+        )
     if os.path.lexists(path):
         return warning(
             DAEMON,

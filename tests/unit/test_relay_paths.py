@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+
+import pytest
+
 from adapter.relay import read
+from tests.support.relays import ended, flags, one_sentence, starting
 
 HOME = {b"HOME": b"/home/u"}
 
@@ -24,3 +31,31 @@ def test_what_only_looks_like_it_stays() -> None:
         wishes = read(["--socket", path], environ)
         assert wishes is not None
         assert wishes.socket == path
+
+
+@pytest.mark.parametrize("kind", ["a file", "a folder", "a link", "a pipe"])
+async def test_what_is_no_socket_is_told_and_only_auto_works_without_a_daemon(
+    tmp_path: Path, kind: str
+) -> None:
+    """Nobody can listen there, so that a client in its own process passes over no daemon."""
+    path = tmp_path / "s"
+    match kind:
+        case "a file":
+            path.write_text("")
+        case "a folder":
+            path.mkdir()
+        case "a link":
+            (tmp_path / "file").write_text("")
+            path.symlink_to(tmp_path / "file")
+        case "a pipe":
+            os.mkfifo(path)
+    line = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+    async with starting() as start:
+        code, out, err = await ended(await start(*flags(path)))
+        assert (code, out, one_sentence(err)) == (75, b"", True)
+        assert f"{path} is no socket" in err
+        process = await start(*flags(path, "auto"))
+        answer, told = await process.communicate(json.dumps(line).encode() + b"\n")
+    assert json.loads(answer)["result"]["protocolVersion"] == 1
+    assert (process.returncode, one_sentence(told.decode())) == (0, True)
+    assert f"{path} is no socket" in told.decode()

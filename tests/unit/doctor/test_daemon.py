@@ -122,6 +122,14 @@ async def test_a_socket_of_one_that_is_gone(tmp_path: Path, mode: str, state: Is
     assert str(tmp_path / "s") in found["daemon"].sentence
 
 
+@pytest.mark.parametrize(("mode", "state"), [("auto", Is.WARNING), ("require", Is.FAILED)])
+async def test_what_is_no_socket_is_told(tmp_path: Path, mode: str, state: Is) -> None:
+    (tmp_path / "s").write_text("")
+    found = await examined(tmp_path, socket=str(tmp_path / "s"), daemon=mode)
+    assert found["daemon"].state is state
+    assert f"{tmp_path}/s is no socket" in found["daemon"].sentence
+
+
 async def test_a_daemon_that_is_not_wanted_is_not_asked(tmp_path: Path) -> None:
     async with office(tmp_path) as one:
         found = await visited(one, daemon="never")
