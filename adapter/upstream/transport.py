@@ -149,14 +149,11 @@ class Transport:
     def authenticate(self, credential: Credential | None) -> None:
         """Every request from now on proves itself by this; those under way have the old one."""
         self.credential = credential
-        for pool in (self._turns, self._others):
-            pool.auth = _auth(credential)
 
     def _pool(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
         settings = self.settings
         return httpx.AsyncClient(
             base_url=self.base_url,
-            auth=_auth(self.credential),
             verify=trusted,
             trust_env=False,
             follow_redirects=False,
@@ -218,10 +215,15 @@ class Transport:
                 async for attempt in retrying:
                     with attempt:
                         last = late
+                        # There may be another one when the answer comes.
+                        credential = self.credential
+                        sending = self._send(
+                            route, path, query, body, silence=silence, auth=_auth(credential)
+                        )
                         try:
-                            answer = await self._exchange(route, path, query, body, silence)
+                            answer = await self._exchange(route, credential, sending)
                             session_id = (ids or {}).get("sessionID", "")
-                            return _classified(answer, accept, session_id, self.credential)
+                            return _classified(answer, accept, session_id, credential)
                         except Unreachable as error:
                             # An earlier attempt that was sent outweighs this one that was not.
                             last = sent or error
@@ -236,10 +238,12 @@ class Transport:
     @asynccontextmanager
     async def stream(self, *, silence: float) -> AsyncIterator[httpx.Response]:
         """The feed's response; `silence` is the longest wait for a byte, in seconds."""
-        with self._timed(EVENT) as exchange:
+        credential = self.credential
+        with self._timed(EVENT, credential) as exchange:
             opening = self._pool_of(EVENT).stream(
                 EVENT.method,
                 EVENT.path,
+                auth=_auth(credential),
                 headers={"accept": "text/event-stream", "cache-control": "no-store"},
                 timeout=httpx.Timeout(self.settings.connect, read=silence),
             )
@@ -248,9 +252,8 @@ class Transport:
                 yield response
 
     @contextmanager
-    def _timed(self, route: Route) -> Iterator[_Exchange]:
+    def _timed(self, route: Route, credential: Credential | None) -> Iterator[_Exchange]:
         """An exchange counts when its answer is there, or else at its end."""
-        credential = self.credential
 
         def answered(name: str, status: int, seconds: float) -> None:
             self._requested(name, status, seconds)
@@ -264,15 +267,10 @@ class Transport:
             exchange.answered(0)
 
     async def _exchange(
-        self,
-        route: Route,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: object,
-        silence: float | None,
+        self, route: Route, credential: Credential | None, sending: Awaitable[Answer]
     ) -> Answer:
-        with self._timed(route) as exchange:
-            answer = await self._send(route, path, query, body, silence)
+        with self._timed(route, credential) as exchange:
+            answer = await sending
             exchange.answered(answer.status)
             return answer
 
@@ -282,7 +280,9 @@ class Transport:
         path: str,
         query: Mapping[str, str] | None,
         body: object,
+        *,
         silence: float | None,
+        auth: httpx.Auth,
     ) -> Answer:
         content = None if body is None else encode(body)
         headers = {} if content is None else {"content-type": "application/json"}
@@ -295,7 +295,13 @@ class Transport:
             )
         try:
             async with pool.stream(
-                route.method, path, params=params, content=content, headers=headers, timeout=timeout
+                route.method,
+                path,
+                params=params,
+                content=content,
+                headers=headers,
+                auth=auth,
+                timeout=timeout,
             ) as response:
                 chunks: list[bytes] = []
                 size = 0

@@ -293,6 +293,31 @@ async def test_the_password_follows_no_redirect_and_goes_through_no_proxy(
         assert (server.connections > 0, other.connections) == (True, 0)
 
 
+@respx.mock
+@pytest.mark.parametrize("after", [Credential("the-new-one"), None])
+async def test_a_request_is_sent_and_cleaned_by_the_password_that_it_began_with(
+    after: Credential | None,
+) -> None:
+    before = Credential("the-old-one")
+    transport = Transport(URL, before, ServerSettings())
+
+    def reloaded(request: httpx.Request) -> httpx.Response:
+        transport.authenticate(after)
+        said = f"{request.headers.get('authorization')}, the-old-one"
+        return tagged(400, "ProxyError", said)
+
+    route = respx.get(INFO).mock(side_effect=reloaded)
+    with pytest.raises(Refused) as caught:
+        await transport.call(routes.INFO)
+    assert "the-old-one" not in str(caught.value)
+    assert before.header().split()[1] not in str(caught.value)
+    route.mock(side_effect=None, return_value=OK)
+    await transport.call(routes.INFO)
+    expected = None if after is None else after.header()
+    assert route.calls.last.request.headers.get("authorization") == expected
+    await transport.aclose()
+
+
 @pytest.mark.parametrize(("url", "loads"), [("http://127.0.0.1:1", False), ("https://a", True)])
 async def test_certificates_are_loaded_for_a_server_with_tls_alone(
     url: str, loads: bool, monkeypatch: pytest.MonkeyPatch
