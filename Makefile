@@ -18,7 +18,7 @@ LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all: --requirement
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --group build \
   --generate-hashes --no-annotate --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress matrix clean
+.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress matrix soak drift clean
 
 help:
 	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
@@ -33,6 +33,8 @@ help:
 	@echo 'record  recordings of the real server for the unit tests'
 	@echo 'stress  random schedules with cut feeds on the real server (ARGS="--schedules 200 --seed 1")'
 	@echo 'matrix  every fault in every phase of a turn, on both servers: docs/fault-matrix.md'
+	@echo 'soak    50 clients under faults for ten minutes (ARGS="--seconds 60 --users 20")'
+	@echo 'drift   routes and scenarios on a server that runs here: URL=... ARGS="--password-file FILE"'
 	@echo 'bench   the benchmarks;  clean: remove .venv, .tools and the caches'
 
 setup: $(RUNTIME)
@@ -81,6 +83,12 @@ stress: $(DEV) $(REAL_PARTS)
 
 matrix: $(DEV) $(REAL_PARTS)
 	$(BIN)/python -m tests.matrix
+
+soak: $(DEV)
+	$(BIN)/python -m tests.soak $(ARGS)
+
+drift: $(DEV)
+	$(BIN)/python -m tests.drift $(URL) $(ARGS)
 
 $(RUNTIME): pyproject.toml requirements.txt scripts/opencode-acp tools/venv
 	$(LOCKED) requirements.txt

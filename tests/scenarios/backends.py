@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -13,8 +14,12 @@ from typing import Any, Final
 
 import httpx
 
+from stubs.model import ScriptedModel
 from stubs.real_server import PASSWORD, Permission, RealServer, config, real_server
 from stubs.server import Settings, StubServer
+
+URL_VARIABLE: Final = "DRIFT_URL"
+PASSWORD_VARIABLE: Final = "DRIFT_PASSWORD"
 
 
 class Backend(ABC):
@@ -109,6 +114,10 @@ class RealBackend(Backend):
         self.server = server
         self._rested_at = 0
 
+    @property
+    def password(self) -> str:
+        return self.server.password
+
     async def rest(self) -> None:
         if self._projects - self._rested_at >= DIRECTORIES:
             self._rested_at = self._projects
@@ -146,6 +155,24 @@ class RealBackend(Backend):
         return self.server.add_project(name, permission, **extra)
 
 
+class GivenBackend(RealBackend):
+    """A server that somebody else has started, on this machine, with the scripted model."""
+
+    async def rest(self) -> None:
+        """It is not ours to restart, so each directory of a run stays booted on it."""
+
+    async def crash(self) -> None:
+        raise NotImplementedError("a server that was given is not killed")
+
+    async def terminate(self) -> None:
+        raise NotImplementedError("a server that was given is not ended")
+
+
+def given() -> str | None:
+    """The server that stands for the real one in this run; its password is in PASSWORD_VARIABLE."""
+    return os.environ.get(URL_VARIABLE)
+
+
 @asynccontextmanager
 async def stub_backend(root: Path, settings: Settings | None = None) -> AsyncIterator[StubBackend]:
     """A stub of its own."""
@@ -156,16 +183,34 @@ async def stub_backend(root: Path, settings: Settings | None = None) -> AsyncIte
 @asynccontextmanager
 async def real_backend(root: Path) -> AsyncIterator[Backend]:
     """A real server of its own. Raises MissingPartError without the real parts."""
-    async with real_server(root) as server:
-        backend = RealBackend(root, server)
-        counting = asyncio.create_task(backend.count_admissions())
-        try:
+    async with real_server(root) as server, _counted(RealBackend(root, server)) as backend:
+        yield backend
+
+
+@asynccontextmanager
+async def given_backend(root: Path, url: str) -> AsyncIterator[Backend]:
+    """The server at `url`, whose projects are below `root`."""
+    async with ScriptedModel() as model:
+        server = RealServer(root, model)
+        server.home.mkdir()
+        server.url, server.password = url, os.environ.get(PASSWORD_VARIABLE, "")
+        async with _counted(GivenBackend(root, server)) as backend:
             yield backend
-        finally:
-            counting.cancel()
-            await asyncio.wait([counting])
+
+
+@asynccontextmanager
+async def _counted(backend: RealBackend) -> AsyncIterator[RealBackend]:
+    counting = asyncio.create_task(backend.count_admissions())
+    try:
+        yield backend
+    finally:
+        counting.cancel()
+        await asyncio.wait([counting])
 
 
 def backend_of(name: str, root: Path) -> AbstractAsyncContextManager[Backend]:
     """The backend of that name, `stub` or `real`."""
-    return stub_backend(root) if name == "stub" else real_backend(root)
+    if name == "stub":
+        return stub_backend(root)
+    url = given()
+    return real_backend(root) if url is None else given_backend(root, url)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.scenarios.backends import Backend, backend_of
+from tests.scenarios.backends import Backend, backend_of, given
 from tests.scenarios.in_process import IN_PROCESS
 from tests.scenarios.stage import Stage
 from tests.support.daemons import by_daemon
@@ -75,6 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         in_process = [item for item in items if is_in_process(item)]
         config.hook.pytest_deselected(items=in_process)
         items[:] = [item for item in items if item not in in_process]
+    if given() is not None:
+        kept = [item for item in items if "own_stage" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=kept)
+        items[:] = [item for item in items if item not in kept]
     seen: set[tuple[Path, str, bool]] = set()
     for item in items:
         if HERE not in item.path.parents or not isinstance(item, pytest.Function):
