@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +17,8 @@ BATCH: Final = 32
 """Connections accepted at one go; between two of them everybody else is served."""
 PAUSE: Final = 1.0
 """Seconds without an accept when there is not even a descriptor to refuse with."""
+QUIET: Final = 60.0
+"""Seconds without a fault, after which the next one is news."""
 SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -47,6 +50,7 @@ class Acceptor:
         arrived: Callable[[socket.socket], None],
         refusal: bytes,
         pause: float = PAUSE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._socket = sock
         self._arrived = arrived
@@ -54,7 +58,8 @@ class Acceptor:
         self._pause = pause
         self._spare: int | None = None
         self._again: asyncio.TimerHandle | None = None
-        self._short = False
+        self._clock = clock
+        self._failed: float | None = None
 
     def start(self) -> None:
         self._reserve()
@@ -82,14 +87,15 @@ class Acceptor:
                 return
             if self._spare is None:
                 self._reserve()
-            self._short = self._short and self._spare is None
             sock.setblocking(False)
             self._arrived(sock)
 
     def _fail(self, error: OSError) -> None:
-        if not self._short:
-            self._short = True
+        # Short of descriptors, it gets one whenever a client leaves, and lacks it at the next.
+        now = self._clock()
+        if self._failed is None or now - self._failed >= QUIET:
             logger.error("a client cannot be accepted: %s; those that are here are served", error)
+        self._failed = now
         if error.errno not in SHORT or self._spare is None:
             self._rest()
             return

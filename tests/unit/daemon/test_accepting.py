@@ -8,6 +8,8 @@ import os
 import re
 import resource
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,11 +28,36 @@ class Short(socket.socket):
     """A listening socket that cannot accept while it has these errors."""
 
     errors: tuple[int, ...] = ()
+    failures = 0
 
     def accept(self) -> tuple[socket.socket, object]:
         if self.errors:
+            self.failures += 1
             raise OSError(self.errors[0], os.strerror(self.errors[0]))
         return super().accept()
+
+
+@contextmanager
+def listening(root: Path) -> Iterator[Short]:
+    with Short(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.bind(str(root / "s"))
+        sock.listen()
+        sock.setblocking(False)
+        yield sock
+
+
+async def until_failed(sock: Short, times: int) -> None:
+    async def failed() -> bool:
+        return sock.failures >= times
+
+    await until(f"{times} attempts have failed", failed)
+
+
+async def until_here(arrived: list[socket.socket], number: int) -> None:
+    async def here() -> bool:
+        return len(arrived) == number
+
+    await until(f"{number} clients are here", here)
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EPERM])
@@ -38,32 +65,45 @@ async def test_it_rests_goes_on_and_tells_it_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
 ) -> None:
     arrived: list[socket.socket] = []
-    with Short(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.bind(str(tmp_path / "s"))
-        sock.listen()
-        sock.setblocking(False)
+    with listening(tmp_path) as sock:
         sock.errors = (number,)
         acceptor = Acceptor(sock, arrived.append, b"75 No.\n", pause=0.01)
         acceptor.start()
         caller = Caller(tmp_path / "s")
-
-        async def told() -> bool:
-            return "cannot be accepted" in caplog.text
-
-        await until("it is told", told)
-        await asyncio.sleep(0.05)
+        await until_failed(sock, 3)
         assert caplog.text.count("cannot be accepted") == 1
         assert arrived == []
         sock.errors = ()
-
-        async def here() -> bool:
-            return len(arrived) == 1
-
-        await until("the client is here", here)
+        await until_here(arrived, 1)
         acceptor.stop()
         acceptor.stop()
         await caller.aclose()
     arrived[0].close()
+
+
+async def test_a_shortage_that_comes_and_goes_is_one_and_after_a_quiet_time_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 0.0
+    arrived: list[socket.socket] = []
+    with listening(tmp_path) as sock:
+        acceptor = Acceptor(sock, arrived.append, b"75 No.\n", pause=0.01, clock=lambda: now)
+        acceptor.start()
+        callers = []
+        for number, (seconds, told) in enumerate(((0.0, 1), (59.0, 1), (59.0, 1), (60.0, 2)), 1):
+            now += seconds
+            sock.errors = (errno.EMFILE,)
+            sock.failures = 0
+            callers.append(Caller(tmp_path / "s"))
+            await until_failed(sock, 1)
+            assert caplog.text.count("cannot be accepted") == told
+            sock.errors = ()
+            await until_here(arrived, number)
+        acceptor.stop()
+        for caller in callers:
+            await caller.aclose()
+    for one in arrived:
+        one.close()
 
 
 async def leave(served: Served, free: int, caller: Caller) -> None:
