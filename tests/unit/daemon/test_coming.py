@@ -121,13 +121,28 @@ async def test_acp_may_come_with_the_hello(tmp_path: Path) -> None:
         assert "result" in await caller.answer(1)
 
 
-async def quick_look(seconds: float) -> None:
-    """The daemon looks after its socket all the time."""
-    await asyncio.sleep(0.01 if seconds == LOOK else seconds)
+class Looks:
+    """The daemon looks after its socket all the time; `begun` are its looks."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0.001 if seconds == LOOK else seconds)
+        self.begun += seconds == LOOK
+
+    async def until_over(self, more: int) -> None:
+        """Wait for so many looks that begin from now on, until all of them are over."""
+        last = self.begun + more
+
+        async def over() -> bool:
+            return self.begun > last
+
+        await until(f"{more} looks are over", over)
 
 
 async def test_a_socket_that_was_removed_is_made_again(tmp_path: Path) -> None:
-    async with house(tmp_path, sleep=quick_look) as home:
+    async with house(tmp_path, sleep=Looks().sleep) as home:
         before = await home.client()
         home.path.unlink()
 
@@ -145,17 +160,12 @@ async def test_a_socket_that_was_removed_is_made_again(tmp_path: Path) -> None:
 async def test_a_socket_that_cannot_be_made_again_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with house(tmp_path, sleep=quick_look) as home:
+    looks = Looks()
+    async with house(tmp_path, sleep=looks.sleep) as home:
         before = await home.client()
         home.path.unlink()
         home.path.write_text("in the way")
-
-        async def told() -> bool:
-            return "cannot be made again" in caplog.text
-
-        await until("it is told", told)
-        for _ in range(5):
-            await asyncio.sleep(0.02)
+        await looks.until_over(5)
         assert caplog.text.count("cannot be made again") == 1
         await before.call("initialize", protocolVersion=1)
         home.path.unlink()
