@@ -12,6 +12,9 @@ BY_DAEMON := tests/scenarios tests/acpx tests/interop tests/matrix
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 REAL_PARTS := .tools/.installed
+# Three processes on two cores: the tests wait for servers and clients half of their time. Whole
+# files in the order of their names, so that the long ones, with servers, come before the units.
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet
 # Of others we install exact files, and run no code of theirs at that.
 LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all: --requirement
@@ -44,14 +47,13 @@ dev: $(DEV)
 run: $(RUNTIME) $(if $(REAL),$(REAL_PARTS))
 	$(BIN)/python -m stubs.demo
 
-# Three processes on two cores: the tests wait for servers and clients half of their time.
 test: $(DEV) $(REAL_PARTS) systemd lint
-	$(BIN)/pytest -n 3 --dist loadfile -m 'not long'
-	AGENT_TRANSPORT=daemon $(BIN)/pytest -n 3 --dist loadfile -m 'not long' $(BY_DAEMON)
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not long'
+	AGENT_TRANSPORT=daemon $(BIN)/pytest $(SIDE_BY_SIDE) -m 'not long' $(BY_DAEMON)
 
 test-long: $(DEV) $(REAL_PARTS) systemd
-	$(BIN)/pytest -n 3 --dist loadfile
-	AGENT_TRANSPORT=daemon $(BIN)/pytest -n 3 --dist loadfile $(BY_DAEMON)
+	$(BIN)/pytest $(SIDE_BY_SIDE)
+	AGENT_TRANSPORT=daemon $(BIN)/pytest $(SIDE_BY_SIDE) $(BY_DAEMON)
 
 unit: $(DEV)
 	$(BIN)/pytest tests/unit
