@@ -13,7 +13,6 @@ import logging
 import os
 import sys
 import traceback
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,10 +20,9 @@ from types import TracebackType
 from typing import Final, TextIO
 
 from adapter.spool import Spool
+from contract.characters import is_obeyed
 from contract.errors import Plain
 
-OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of characters that are escaped."""
 CHARACTERS: Final = 64 * 1024
 """Of a message; the rest is cut."""
 CAUSES: Final = 8
@@ -116,10 +114,7 @@ def escaped(text: str) -> str:
     """`text` in one line; what a terminal obeys as `\\xNN` or `\\uNNNN`."""
     if text.isprintable():
         return text
-    return "".join(
-        c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in OBEYED else c
-        for c in text
-    )
+    return "".join(c.encode("unicode_escape").decode("ascii") if is_obeyed(c) else c for c in text)
 
 
 def _word(value: str | float) -> str:

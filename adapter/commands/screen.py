@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories that a terminal obeys, hides or cannot show: control, format, surrogate, ..."""
+from contract.characters import is_obeyed
+
 GAP: Final = "  "
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def plain(text: str) -> str:
     """`text` in one line, each character that is not to be seen as U+FFFD."""
-    return "".join("\ufffd" if unicodedata.category(c) in INVISIBLE else c for c in text)
+    return "".join("\ufffd" if is_obeyed(c) else c for c in text)
 
 
 def columns(rows: Sequence[Sequence[object]]) -> list[str]:
