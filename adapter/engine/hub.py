@@ -99,13 +99,8 @@ class Hub:
         return self.core.at_rest and not busy
 
     @property
-    def armed(self) -> int:
-        """Timers that will fire."""
-        return len(self._timers)
-
-    @property
     def timers(self) -> list[str]:
-        """What each of them is for."""
+        """What each timer is for that will fire."""
         return self._timers.kinds
 
     @property

@@ -43,41 +43,6 @@ class Observer(Protocol):
         """A request to the server, by its route's name; status 0 if there was no answer."""
 
 
-class Several:
-    """Tells each of several observers, in their order."""
-
-    def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
-
-    def settled(self, settlement: Settlement) -> None:
-        for one in self._observers:
-            one.settled(settlement)
-
-    def verdict(self, name: str) -> None:
-        for one in self._observers:
-            one.verdict(name)
-
-    def gap(self, seconds: float) -> None:
-        for one in self._observers:
-            one.gap(seconds)
-
-    def event(self, kind: str) -> None:
-        for one in self._observers:
-            one.event(kind)
-
-    def answered(self, decision: v.Decision, reason: v.AskReason) -> None:
-        for one in self._observers:
-            one.answered(decision, reason)
-
-    def recovered(self, size: int) -> None:
-        for one in self._observers:
-            one.recovered(size)
-
-    def requested(self, route: str, status: int, seconds: float) -> None:
-        for one in self._observers:
-            one.requested(route, status, seconds)
-
-
 class Silent:
     """An observer that does nothing."""
 

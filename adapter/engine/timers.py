@@ -13,9 +13,6 @@ class Timers:
         self._fired = fired
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
-    def __len__(self) -> int:
-        return len(self._handles)
-
     @property
     def kinds(self) -> list[str]:
         """Of each that will fire, what it is for; without the turn or ask that it belongs to."""

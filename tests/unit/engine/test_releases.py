@@ -265,7 +265,7 @@ async def test_a_turn_that_is_left_at_the_end_of_the_engine_is_answered(scene: S
 async def test_nothing_is_armed_on_an_engine_that_ended_right_behind_a_drop(scene: Stage) -> None:
     async with Engine(scene.engine.settings) as engine:
         hub, owner, _ = await with_a_turn(scene, engine)
-        assert hub.armed
+        assert hub.timers
         hub.detach(owner)
         engine.drop(hub)
-    assert not hub.armed
+    assert not hub.timers
