@@ -18,7 +18,7 @@ SENTENCE_CHARS: Final = 500
 
 
 class Params(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", populate_by_name=True)
 
     @classmethod
     def refusal(cls, message: str) -> AcpError:

@@ -30,7 +30,7 @@ PROMPT_CHARS: Final = 64 * 1024
 class Event(BaseModel):
     """Base of all events. `session_id` is the session that the event speaks of."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", populate_by_name=True)
     type: ClassVar[str] = ""
     session_id: Annotated[str, Field(alias="sessionID")]
 
@@ -83,7 +83,7 @@ class InboxPayload(CallMarks):
 
 
 class InboxEnqueuedItem(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore")
     type: str
     delivery: str | None = None
     payload: InboxPayload = Field(default_factory=InboxPayload)
@@ -276,7 +276,7 @@ class FormCancelled(Event):
 class CatalogueChanged(BaseModel):
     """A list of a directory changed: `what` is agent, model, provider, command, skill, ..."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
     what: str
     directory: str | None
 
@@ -284,7 +284,7 @@ class CatalogueChanged(BaseModel):
 class Unused(BaseModel):
     """A line that is no event to the adapter; `why` is "type" or "shape"."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
     type: str
     why: Literal["type", "shape"]
 

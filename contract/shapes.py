@@ -13,7 +13,7 @@ JsonObject = dict[str, Any]
 class Shape(BaseModel):
     """Base: frozen, unknown fields ignored, names by alias or by field."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", populate_by_name=True)
 
 
 class ServerError(Shape):

@@ -51,7 +51,7 @@ class Walk:
 class _Written(BaseModel):
     """What stands in a cursor; `filters` are those of its list, as a digest."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True)
     version: Literal[1] = 1
     filters: str
     legs: tuple[Leg | None, ...]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Shape(BaseModel):
     """Fields that a newer daemon adds are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore")
 
 
 class ServerState(Shape):
