@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from adapter.acp.descriptors import reserve_stdout
 from adapter.acp.hello import greet
-from adapter.flags import UsageError, help_text, parse_flags
+from adapter.flags import COMMANDS, UsageError, help_text, parse_flags
 from adapter.options import Opening
 from adapter.start import START_ERRORS, read_start
 from contract.version import VERSION
@@ -56,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(arguments: list[str]) -> int:
     """Run a subcommand; argparse ends the process itself with 2 for one that makes no sense."""
-    from adapter.commands.parser import COMMANDS, parser
+    from adapter.commands.parser import parser
 
     # One command is imported, all of them only to say which there are.
-    names = [name for name in COMMANDS if name == arguments[0]] or COMMANDS
+    names = [arguments[0]] if arguments[0] in COMMANDS else COMMANDS
     given = parser(names).parse_args(arguments)
     code: int = given.run(given)
     return code

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from adapter.options import Options
 from adapter.settings.nearness import hint
 from adapter.settings.table import BY_NAME, SETTINGS
 
-COMMANDS: Final = (
-    ("serve", "serve every client of this user through one socket"),
-    ("status", "show what the daemon is at, and who its clients are"),
-    ("sessions", "show the sessions that are open, and which clients have them open"),
-    ("doctor", "look at all that an agent needs, say what is wrong and what to do about it"),
-    ("config", "check or show the settings"),
-    ("replay", "run the rules again on a flight that the log holds"),
-    ("completion", "print a completion for bash, zsh or fish"),
-)
+COMMANDS: Final[Mapping[str, str]] = {
+    "serve": "serve every client of this user through one socket",
+    "status": "show what the daemon is at, and who its clients are",
+    "sessions": "show the sessions that are open, and which clients have them open",
+    "doctor": "look at all that an agent needs, say what is wrong and what to do about it",
+    "config": "check or show the settings",
+    "replay": "run the rules again on a flight that the log holds",
+    "completion": "print a completion for bash, zsh or fish",
+}
+"""What each does; each is a module of `adapter.commands`. In the order of the help."""
 
 
 class UsageError(ValueError):
@@ -54,7 +55,7 @@ def parse_flags(argv: Sequence[str]) -> Options:
 
 def _unknown(word: str, rest: Sequence[str], flags: Iterable[str]) -> str:
     """A command that stands behind its flags, or else a flag that there is not."""
-    command = next((one for one in (word, *rest) if one in dict(COMMANDS)), None)
+    command = next((one for one in (word, *rest) if one in COMMANDS), None)
     if command is not None:
         return f"A command stands before its flags: opencode-acp {command} [FLAG ...]."
     found = hint(word, flags) if word.startswith("-") else ""
@@ -72,7 +73,7 @@ def help_text() -> str:
         "server.",
         "",
         "commands (opencode-acp COMMAND --help tells more):",
-        *(f"  {name:<12} {about}" for name, about in COMMANDS),
+        *(f"  {name:<12} {about}" for name, about in COMMANDS.items()),
         "",
         "flags; each is an environment variable, too (--log-level is OPENCODE_ACP_LOG_LEVEL), and",
         "those without * may stand in the configuration file (log_level):",

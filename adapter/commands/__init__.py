@@ -1,1 +1,1 @@
-"""Subcommands of `opencode-acp`, a module each: `ABOUT`, `arguments(parser)`, `run(given)`."""
+"""Subcommands of `opencode-acp`, a module each: `arguments(parser)` and `run(given)`."""

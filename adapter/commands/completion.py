@@ -13,8 +13,6 @@ import shtab
 from adapter.settings.table import Kind
 from contract.attach import OK
 
-ABOUT = "print a completion for bash, zsh or fish"
-
 SHELLS: Final = ("bash", "zsh", "fish")
 COMPLETED: Final[Mapping[str, object]] = {
     Kind.PATH.value: shtab.FILE,

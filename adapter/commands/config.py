@@ -17,8 +17,6 @@ from adapter.settings.table import SETTINGS
 from adapter.start import Start, read_start
 from contract.attach import OK, USAGE
 
-ABOUT = "check or show the settings"
-
 DEFAULT: Final = "default"
 NOWHERE: Final = "none"
 

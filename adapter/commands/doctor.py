@@ -16,8 +16,6 @@ from adapter.settings.arguments import add_settings, options
 from adapter.settings.table import BY_NAME
 from contract.attach import INTERRUPTED
 
-ABOUT = "look at all that an agent needs, say what is wrong and what to do about it"
-
 NAME: Final = "opencode-acp"
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
+from adapter.flags import COMMANDS
 from adapter.settings.arguments import add_settings
 from adapter.settings.table import BY_NAME
 
@@ -18,19 +19,8 @@ NAME: Final = "opencode-acp"
 USAGE: Final = f"{NAME} [FLAG ...]\n       {NAME} COMMAND [FLAG ...]"
 """A flag that stands before a command is the agent's."""
 
-COMMANDS: Final[tuple[str, ...]] = (
-    "serve",
-    "status",
-    "sessions",
-    "doctor",
-    "config",
-    "replay",
-    "completion",
-)
-"""Modules of `adapter.commands`, in the order of the help."""
 
-
-def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+def parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """The parser with these commands, whose modules are imported for it.
 
     The namespace's `run` is the function of the chosen one.
@@ -42,9 +32,8 @@ def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=NAME)
     for name in names:
         module = importlib.import_module(f"adapter.commands.{name}")
-        command = commands.add_parser(
-            name, help=module.ABOUT, description=module.ABOUT, allow_abbrev=False
-        )
+        about = COMMANDS[name]
+        command = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         module.arguments(command)
         command.set_defaults(run=module.run)
     return top

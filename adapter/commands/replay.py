@@ -22,8 +22,6 @@ from adapter.engine.recorder import MARK
 from adapter.limits import LimitError, lowered
 from contract.attach import OK, USAGE
 
-ABOUT = "run the rules again on a flight that the log holds"
-
 MOST: Final = 64 * 1024 * 1024
 """Bytes of a log that are read: its end."""
 WIDTH: Final = 120

@@ -8,8 +8,6 @@ from adapter.commands import inquiry
 from adapter.commands.screen import columns
 from adapter.daemon.admin.shapes import SessionState, State
 
-ABOUT = "show the sessions that are open, and which clients have them open"
-
 HEAD = ("SESSION", "CLIENTS", "TURNS", "STATE", "DIRECTORY")
 
 

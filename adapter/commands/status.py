@@ -10,8 +10,6 @@ from adapter.daemon import ending
 from adapter.daemon.admin.shapes import ClientState, State
 from contract.words import counted
 
-ABOUT = "show what the daemon is at, and who its clients are"
-
 HEAD = ("NO", "PID", "NAME", "TURNS", "QUEUE", "HOLDS", "BYTES", "DIRECTORY")
 
 

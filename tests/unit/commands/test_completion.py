@@ -12,9 +12,10 @@ from typing import Final
 
 import pytest
 
-from adapter import flags
+import adapter.commands
 from adapter.commands.completion import SHELLS
-from adapter.commands.parser import COMMANDS, parser
+from adapter.commands.parser import parser
+from adapter.flags import COMMANDS, help_text
 from adapter.settings.table import SETTINGS
 from stubs.parts import ROOT
 
@@ -67,13 +68,25 @@ def test_a_directory_is_completed_by_directories_alone(tmp_path: Path) -> None:
 
 
 def test_the_help_tells_of_each_command_what_it_says_itself() -> None:
-    told = dict(flags.COMMANDS)
-    own = {name: importlib.import_module(f"adapter.commands.{name}").ABOUT for name in COMMANDS}
-    assert told == own
+    everything = " ".join(parser().format_help().split())
+    for name, about in COMMANDS.items():
+        assert f"{name} {about}" in " ".join(help_text().split())
+        assert f"{name} {about}" in everything
+
+
+def test_every_module_that_runs_is_a_command() -> None:
+    folder = Path(adapter.commands.__file__).parent
+    modules = [
+        importlib.import_module(f"adapter.commands.{one.stem}") for one in folder.glob("*.py")
+    ]
+    runs = {one.__name__.rpartition(".")[2] for one in modules if hasattr(one, "run")}
+    assert runs == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         parser([name]).parse_args([name, "--help"])
-    assert f"opencode-acp {name}" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"opencode-acp {name}" in told
+    assert COMMANDS[name] in told
