@@ -110,6 +110,7 @@ def settings(start: Start) -> Settings:
     return Settings(
         server=start.server,
         credential=start.credential,
+        http=ServerSettings(ca_file=start.ca_file),
         waits=Waits(
             cancel=start.limits.cancel_seconds,
             patience=start.queue_patience,

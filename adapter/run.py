@@ -64,6 +64,7 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
             interrupts=interrupts,
             withdrawals=withdrawals,
             removals=engine.mcp.unheld(),
+            ca_file=settings.http.ca_file,
         )
         await peer.aclose()
 

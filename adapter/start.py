@@ -39,6 +39,8 @@ class Start:
 
     server: str = DEFAULT_SERVER
     credential: Credential | None = None
+    ca_file: str | None = None
+    """The authorities that vouch for it; None: the public ones."""
     queue_patience: float | None = None
     prompt_seconds: float | None = None
     interrupt_on_exit: bool = True
@@ -70,6 +72,7 @@ def read_start(options: Options, environ: Mapping[str, str]) -> Start:
     return Start(
         server=server,
         credential=credential,
+        ca_file=ca_file_of(said),
         queue_patience=said.seconds("queue_patience"),
         prompt_seconds=said.seconds("prompt_seconds"),
         interrupt_on_exit=said.word("on_client_exit") == "interrupt",
@@ -122,6 +125,22 @@ def address_of(said: Gathered) -> str:
         if isinstance(error, RemoteError):
             told += f"; {BY_NAME['allow_remote'].flag} yes allows another machine, by https"
         raise UrlError(f"{told}.") from None
+
+
+def ca_file_of(said: Gathered) -> str | None:
+    """The file of authorities that was said, which can be used. Raises SettingError."""
+    named = said.given("ca_file")
+    if named is None:
+        return None
+    from adapter.upstream.trust import TrustError, authorities
+
+    try:
+        authorities(named.text)
+    except TrustError as error:
+        raise SettingError(
+            f"The file of authorities {named.text} cannot be used: {error} ({named.origin})."
+        ) from None
+    return named.text
 
 
 def find_server(said: Gathered, environ: Mapping[str, str]) -> tuple[str, Credential | None]:

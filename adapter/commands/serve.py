@@ -23,7 +23,7 @@ from adapter.daemon.lifecycle import Lifecycle, Signals
 from adapter.daemon.listening import Listener, listen
 from adapter.daemon.metrics import Metrics
 from adapter.daemon.notify import Manager
-from adapter.daemon.process import keep_memory
+from adapter.daemon.process import keep_memory, load_no_authorities
 from adapter.daemon.refusal import Refusal
 from adapter.daemon.reload import Configuration
 from adapter.daemon.watchdog import interval
@@ -52,6 +52,8 @@ def run(given: argparse.Namespace) -> int:
     except START_ERRORS as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
         return USAGE
+    if not configuration.settings.server.startswith("https:"):
+        load_no_authorities()
     set_up(configuration.log_level, configuration.start.log_format, daemon=True)
     for sentence in strangers(os.environ):
         logger.warning("%s", sentence)
@@ -104,4 +106,9 @@ async def serve(
             seconds = interval(os.environ, os.getpid())
             await Lifecycle(daemon, configuration, manager, signals, seconds).run()
         settings = engine.settings
-        await last_gasp(settings.server, settings.credential, removals=engine.mcp.unheld())
+        await last_gasp(
+            settings.server,
+            settings.credential,
+            removals=engine.mcp.unheld(),
+            ca_file=settings.http.ca_file,
+        )

@@ -21,7 +21,7 @@ from adapter.start import START_ERRORS, Start, read_start
 
 logger = logging.getLogger(__name__)
 
-FIXED: Final = ("server", "socket", "admin_socket", "log_format")
+FIXED: Final = ("server", "ca_file", "socket", "admin_socket", "log_format")
 """Only another start takes these."""
 
 

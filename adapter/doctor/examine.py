@@ -13,6 +13,7 @@ from adapter.settings.faults import usable
 from adapter.start import sockets
 from adapter.upstream.client import Server
 from adapter.upstream.errors import Unauthorised, UpstreamError
+from adapter.upstream.transport import ServerSettings
 
 UNKNOWN: Final = "The settings have to be right first."
 PATIENCE: Final = server.Patience()
@@ -48,7 +49,7 @@ async def examine(
         reached = not any(one.code for one in told)
         told = (*told, await _beside(here, address, cwd, patience) if reached else UNSEEN)
     elif here.usable and here.server is not None:
-        told = await server.look(here.server, here.credential, cwd, patience)
+        told = await server.look(here.server, here.credential, cwd, patience, here.ca_file)
     else:
         tcp = (await server.connect(here.server, patience.connect),) if here.server else ()
         told = (*tcp, *server.unseen(server.ALL[len(tcp) :], UNKNOWN))
@@ -63,7 +64,7 @@ async def _beside(here: settings.Here, url: str, cwd: str, patience: server.Pati
     """
     if not here.usable or here.server != url:
         return UNTRUSTED
-    async with Server(url, here.credential) as beside:
+    async with Server(url, here.credential, ServerSettings(ca_file=here.ca_file)) as beside:
         try:
             await beside.info(deadline=patience.answer)
         except Unauthorised:

@@ -47,14 +47,22 @@ class Patience:
 
 
 async def look(
-    url: str, credential: Credential | None, cwd: str, patience: Patience
+    url: str,
+    credential: Credential | None,
+    cwd: str,
+    patience: Patience,
+    ca_file: str | None = None,
 ) -> tuple[Finding, ...]:
     """A finding for each of `ALL`. Reading the catalogue opens `cwd` at the server."""
     tcp = await connect(url, patience.connect)
     if tcp.code:
         return (tcp, *unseen(ALL[1:], "The server has to be reached first."))
     settings = ServerSettings(
-        connect=patience.connect, read=patience.answer, deadline=patience.answer, attempts=2
+        connect=patience.connect,
+        read=patience.answer,
+        deadline=patience.answer,
+        attempts=2,
+        ca_file=ca_file,
     )
     async with Server(url, credential, settings) as server:
         try:

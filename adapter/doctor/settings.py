@@ -14,7 +14,7 @@ from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
 from adapter.settings.faults import strangers
 from adapter.settings.values import SettingError
-from adapter.start import address_of, find_server, read_said
+from adapter.start import address_of, ca_file_of, find_server, read_said
 from adapter.upstream.address import UrlError
 from adapter.upstream.credentials import PASSWORD_VARIABLES, Credential, CredentialError
 from contract.attach import USAGE
@@ -34,6 +34,7 @@ class Here:
     """Of the configuration, the files and the address."""
     limits: Limits = DEFAULTS
     server: str | None = None
+    ca_file: str | None = None
     credential: Credential | None = None
     usable: bool = False
     """Whether a process of its own could start by this."""
@@ -62,6 +63,13 @@ def look(options: Options, environ: Mapping[str, str]) -> Here:
     except UrlError as error:
         server, url = None, _no_address(error)
     try:
+        ca_file = ca_file_of(said)
+    except SettingError as error:
+        fix = "Make it a regular file of certificates, each from BEGIN CERTIFICATE to its end."
+        files = failed(FILES, USAGE, str(error), fix)
+        return Here((configuration, files, url), file.limits, server)
+    writable = (file.path, ca_file)
+    try:
         found, credential = find_server(said, environ)
     except CredentialError as error:
         fix = "Make it a regular file of your own (chmod 600) that holds the password alone."
@@ -69,12 +77,10 @@ def look(options: Options, environ: Mapping[str, str]) -> Here:
         return Here((configuration, files, url), file.limits, server)
     except UrlError as error:
         # Of the address that was said, or of the one that OpenCode has registered.
-        files = _modes(file.path, None)
+        files = _modes(writable, None)
         return Here((configuration, files, _no_address(error)), file.limits)
-    files = _modes(file.path, credential)
-    return Here(
-        (configuration, files, _address(found)), file.limits, found, credential, usable=True
-    )
+    known = (configuration, _modes(writable, credential), _address(found))
+    return Here(known, file.limits, found, ca_file, credential, usable=True)
 
 
 def _address(server: str) -> Finding:
@@ -89,13 +95,13 @@ def _no_address(error: UrlError) -> Finding:
     return failed(URL, USAGE, str(error), fix)
 
 
-def _modes(config: str, credential: Credential | None) -> Finding:
-    """Where the password is from, and whether somebody else can write the configuration."""
-    if config and _others_write(config):
+def _modes(files: tuple[str | None, ...], credential: Credential | None) -> Finding:
+    """Where the password is from, and whether somebody else can write one of the files."""
+    if path := next((one for one in files if one and _others_write(one)), None):
         return warning(
             FILES,
-            f"Others may write the configuration file {config}, and so name another server.",
-            f"chmod go-w {config}",
+            f"Others may write the file {path}, and so have agents use a server of theirs.",
+            f"chmod go-w {path}",
         )
     if credential is None:
         return good(FILES, "No password is set, and no file of one is named.")

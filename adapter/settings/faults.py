@@ -10,7 +10,8 @@ from adapter.options import Options
 from adapter.settings.gather import Gathered, sift
 from adapter.settings.nearness import SHOWN, near
 from adapter.settings.table import SETTINGS
-from adapter.start import address_of, config_named, find_server
+from adapter.settings.values import SettingError
+from adapter.start import address_of, ca_file_of, config_named, find_server
 from adapter.upstream.address import UrlError
 from adapter.upstream.credentials import CredentialError, find_credential
 from contract.attach import PREFIX
@@ -21,6 +22,7 @@ def faults(options: Options, environ: Mapping[str, str]) -> list[str]:
     said, told = usable(options, environ)
     of_server = [
         *_reason(partial(address_of, said)),
+        *_reason(partial(ca_file_of, said)),
         *_reason(partial(find_credential, said.text("password_file"), environ)),
     ]
     # What OpenCode has registered counts only where nothing else is wrong.
@@ -41,7 +43,7 @@ def usable(options: Options, environ: Mapping[str, str]) -> tuple[Gathered, list
 def _reason(step: Callable[[], object]) -> list[str]:
     try:
         step()
-    except (UrlError, CredentialError) as error:
+    except (UrlError, CredentialError, SettingError) as error:
         return [str(error)]
     return []
 

@@ -70,6 +70,11 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "yes: the server may be on another machine, by https alone",
         words=_YES,
     ),
+    Setting(
+        "ca_file",
+        Kind.PATH,
+        "a PEM file of the authorities that vouch for a server with https, in place of public ones",
+    ),
     Setting("password_file", Kind.PATH, "a file that holds the server's password"),
     Setting(
         "on_client_exit",

@@ -33,6 +33,7 @@ from adapter.upstream.errors import (
     Unreachable,
     UpstreamError,
 )
+from adapter.upstream.trust import is_distrust, trusted
 from contract.routes import EVENT, OF_TURNS, Route, url
 from contract.semantics import USER
 
@@ -67,6 +68,8 @@ class ServerSettings:
     deadline: float = 15.0
     prompt_deadline: float = 60.0
     command_deadline: float = 600.0
+    ca_file: str | None = None
+    """Authorities of the operator's own (`adapter.upstream.trust`)."""
 
 
 def unheard(route: str, status: int, seconds: float) -> None:
@@ -142,19 +145,19 @@ class Transport:
         self._clock = clock
         self._requested = requested
         self._acceptance = acceptance or Acceptance()
-        trusted = _trust(base_url)
-        self._turns = self._pool(trusted)
-        self._others = self._pool(trusted)
+        context = trusted(base_url, settings.ca_file)
+        self._turns = self._pool(context)
+        self._others = self._pool(context)
 
     def authenticate(self, credential: Credential | None) -> None:
         """Every request from now on proves itself by this; those under way have the old one."""
         self.credential = credential
 
-    def _pool(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
+    def _pool(self, context: ssl.SSLContext) -> httpx.AsyncClient:
         settings = self.settings
         return httpx.AsyncClient(
             base_url=self.base_url,
-            verify=trusted,
+            verify=context,
             trust_env=False,
             follow_redirects=False,
             headers={"accept-encoding": "identity", "user-agent": "opencode-acp"},
@@ -321,19 +324,17 @@ def _auth(credential: Credential | None) -> httpx.Auth:
     return httpx.Auth() if credential is None else httpx.BasicAuth(USER, credential.password)
 
 
-def _trust(base_url: str) -> ssl.SSLContext:
-    """The certificates to trust: for a server without TLS none, which are not even loaded."""
-    if base_url.startswith("https:"):
-        return httpx.create_ssl_context(trust_env=False)
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
 def translated(error: httpx.RequestError | httpx.StreamError) -> UpstreamError:
     """An error of httpx as ours, by whether the request can have had an effect."""
     name = type(error).__name__
     match error:
         case httpx.PoolTimeout():
             return Unreachable("All connections to the OpenCode server are in use.")
+        case httpx.ConnectError() if is_distrust(error):
+            return Unreachable(
+                "The certificate of the OpenCode server is not trusted; ca_file names the "
+                "authorities that vouch for it."
+            )
         case httpx.ConnectError() | httpx.ConnectTimeout():
             return Unreachable("The OpenCode server cannot be reached.")
         case httpx.DecodingError():

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import trustme
 
 from adapter.daemon.reload import Configuration
 from adapter.options import Options
@@ -210,9 +211,11 @@ async def test_what_needs_a_restart_is_told_and_stays(
         file.write_text(f"server = {url!r}\npassword_file = {str(password)!r}\n")
         configuration = Configuration(Options({"config": str(file)}), {})
         old = configuration.start
+        trustme.CA().cert_pem.write_to_path(tmp_path / "ca.pem")
         file.write_text(
             f"server = 'http://127.0.0.1:2'\npassword_file = {str(other)!r}\n"
             "admin_socket = '/elsewhere'\nlog_format = 'json'\nqueue_patience = 7\n"
+            "ca_file = 'ca.pem'\n"
         )
         assert configuration.reload(home.daemon)
         new = configuration.start
@@ -222,7 +225,8 @@ async def test_what_needs_a_restart_is_told_and_stays(
             old.log_format,
         )
         assert new.queue_patience == 7.0
-        for name in ("server", "admin_socket", "log_format"):
+        assert new.ca_file is None
+        for name in ("server", "ca_file", "admin_socket", "log_format"):
             assert f"{name} is changed by a restart only" in caplog.text
         # The password may be the other server's.
         assert new.credential == old.credential == home.engine.server.credential
