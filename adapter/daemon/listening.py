@@ -15,6 +15,7 @@ import stat
 from typing import Final
 
 from adapter.daemon.accepting import send_away
+from adapter.daemon.exposure import Exposure, exposure
 from adapter.daemon.refusal import Refusal
 from contract.attach import TEMPORARY, USAGE
 
@@ -23,7 +24,6 @@ logger = logging.getLogger(__name__)
 BACKLOG: Final = 512
 """Connections that wait to be accepted; the kernel refuses more of them for a moment."""
 LOCK_SUFFIX: Final = ".lock"
-GROUP_AND_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Listener:
@@ -117,13 +117,14 @@ def _prepare(directory: str) -> None:
         raise Refusal(USAGE, f"The socket's directory {directory} fails: {reason}.") from error
     finally:
         os.umask(mask)
-    if seen.st_uid not in (os.geteuid(), 0):
+    exposed = exposure(seen, (os.geteuid(), 0))
+    if exposed is Exposure.OWNER:
         raise Refusal(
             USAGE,
             f"The socket's directory {directory} belongs to another user, who could replace the "
             "socket; use one of your own.",
         )
-    if seen.st_mode & GROUP_AND_OTHERS_WRITE and not seen.st_mode & stat.S_ISVTX:
+    if exposed is Exposure.WRITERS:
         raise Refusal(
             USAGE,
             f"Others may write in the socket's directory {directory} and could replace the socket; "

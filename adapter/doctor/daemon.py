@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +14,7 @@ from adapter import relay
 from adapter.commands.inquiry import STATE, NoDaemon, get
 from adapter.daemon import ending
 from adapter.daemon.admin.shapes import Check, Readiness, State
+from adapter.daemon.exposure import exposure
 from adapter.daemon.hello import credentials
 from adapter.doctor import server
 from adapter.doctor.findings import Finding, failed, good, skipped, warning
@@ -24,7 +24,6 @@ from contract.version import VERSION
 
 DAEMON: Final = "daemon"
 READINESS: Final = "/readyz"
-WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 START: Final = "Start it by `opencode-acp serve`, or let agents work without it (--daemon auto)."
 LOG: Final = "Look at the daemon's log."
 LATER: Final = "`opencode-acp status` shows who is there; try again later."
@@ -151,8 +150,7 @@ def _safe(path: str, uid: int) -> Finding | None:
         seen = os.stat(directory)
     except OSError:
         return None
-    open_to_others = seen.st_mode & WRITABLE and not seen.st_mode & stat.S_ISVTX
-    if open_to_others or seen.st_uid not in (0, os.getuid(), uid):
+    if exposure(seen, (0, os.getuid(), uid)) is not None:
         return warning(
             DAEMON,
             f"Others may write in {directory}, and so put a socket of theirs in the daemon's "
