@@ -33,8 +33,8 @@ STUB_FIRST = frozenset(
         "test_resumed_calls.py",
     }
 )
-# Files whose cases on the stub `make test` runs through a daemon alone: what they look at lies
-# behind the connection, which is the same in both.
+# Files whose cases on the stub are run through a daemon alone although the real server is left
+# out of `make test`, too: what they look at lies behind the connection, which is the same in both.
 DAEMON_FIRST = frozenset(
     {
         "test_ambient.py",
@@ -67,9 +67,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     An agent in its own process takes most of a second to start, a relay next to nothing, and a
     directory that the real server has not seen a second to boot. So every case is run on the stub
-    through a daemon, and by an agent in its own process, or on the real server, only the first
-    case of a scenario, and not of every file. `tests/scenarios/test_session_routes.py` and its
-    like hold the stub to the real server.
+    through a daemon, and by an agent in its own process only the first case of a scenario, on the
+    real server, or on the stub where a file is left out there.
+    `tests/scenarios/test_session_routes.py` and its like hold the stub to the real server.
     """
     if by_daemon():
         in_process = [item for item in items if is_in_process(item)]
@@ -92,9 +92,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             )
         elif is_in_process(item) and not real:
             left = False
+        elif real:
+            left = scenario in seen or item.path.name in STUB_FIRST
         else:
-            left_out = STUB_FIRST if real else DAEMON_FIRST
-            left = scenario in seen or item.path.name in left_out
+            elsewhere = item.path.name not in STUB_FIRST or item.path.name in DAEMON_FIRST
+            left = scenario in seen or elsewhere
         if left:
             item.add_marker(pytest.mark.long)
         seen.add(scenario)
