@@ -26,13 +26,6 @@ from adapter.upstream.gasp import last_gasp
 logger = logging.getLogger(__name__)
 
 
-class MonotonicClock:
-    """The process's clock."""
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-
 def run_stdio(start: Start, opening: Opening) -> NoReturn:
     """Serve the client until it leaves, and end the process with 0."""
     set_up(start.log_level or "warning", start.log_format, daemon=False)
@@ -50,7 +43,7 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
         connection = Connection(engine, opening.client)
         transport = StdioTransport(opening.source, opening.sink, opening.pending)
         limits = PeerLimits.of(connection.limits)
-        peer = Peer(transport, connection, MonotonicClock(), limits, count=engine.counters.hit)
+        peer = Peer(transport, connection, time.monotonic, limits, count=engine.counters.hit)
         connection.bind(peer)
         end_on_signals(peer)
         await peer.run()

@@ -45,7 +45,7 @@ class Outbox:
         self._on_broken = on_broken
         self._lines: deque[bytes] = deque()
         self._queued = 0
-        self._taken_at = clock.monotonic()
+        self._taken_at = clock()
         self._filled = asyncio.Event()
         self._flushed = asyncio.Event()
         self._flushed.set()
@@ -69,7 +69,7 @@ class Outbox:
         if self._closed:
             return
         if not self._queued:
-            self._taken_at = self._clock.monotonic()
+            self._taken_at = self._clock()
         self._lines.append(line)
         self._queued += len(line)
         self._filled.set()
@@ -94,7 +94,7 @@ class Outbox:
                 if self._closed:
                     return
                 self._queued -= len(batch)
-                self._taken_at = self._clock.monotonic()
+                self._taken_at = self._clock()
                 if self._queued <= self._limit // 2:
                     self._roomy.set()
                 if not self._queued:
@@ -143,7 +143,7 @@ class Outbox:
         self._check = None
         if not self.congested:
             return
-        if self._clock.monotonic() - self._taken_at >= self._stall_seconds:
+        if self._clock() - self._taken_at >= self._stall_seconds:
             self._stall()
         else:
             self._watch()

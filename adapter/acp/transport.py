@@ -8,6 +8,9 @@ from typing import Protocol
 
 from adapter.acp.jsonrpc import Id, JsonObject
 
+Clock = Callable[[], float]
+"""Seconds, never going back."""
+
 
 class Transport(Protocol):
     """A connected byte stream. A client that left shows as EOF when reading, OSError in `drain`."""
@@ -23,13 +26,6 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Stop both directions and forget what was not written. May be called again."""
-
-
-class Clock(Protocol):
-    """The one clock of the process."""
-
-    def monotonic(self) -> float:
-        """Seconds, never going back."""
 
 
 @dataclass(slots=True, eq=False)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from adapter.acp.peer import Peer, PeerLimits
@@ -23,16 +21,6 @@ FAREWELL: Final = 2.0
 # relay waits no longer for it.
 FLUSH: Final = 1.0
 FLUSH_LEFT: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Steady:
-    """The engine's clock, as a peer takes it."""
-
-    read: Callable[[], float] = time.monotonic
-
-    def monotonic(self) -> float:
-        return self.read()
 
 
 class Client:
@@ -52,7 +40,7 @@ class Client:
         self._connection = Connection(engine, number=number)
         limits = PeerLimits.of(self._connection.limits)
         count = engine.counters.hit
-        self._peer = Peer(link, self._connection, Steady(engine.clock), limits, count=count)
+        self._peer = Peer(link, self._connection, engine.clock, limits, count=count)
         self._connection.bind(self._peer)
 
     @property

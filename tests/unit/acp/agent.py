@@ -25,18 +25,11 @@ OPTIONS = [
 ]
 
 
-class MonotonicClock:
-    """The clock of the machine."""
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-
 class Agent:
     """One session, `s1`."""
 
     def __init__(self, sink: int) -> None:
-        self.peer = Peer(StdioTransport(0, sink), self, MonotonicClock())
+        self.peer = Peer(StdioTransport(0, sink), self, time.monotonic)
         self._stopped = asyncio.Event()
 
     async def request(self, call: Call) -> JsonObject:

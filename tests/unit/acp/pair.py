@@ -99,7 +99,7 @@ class HandClock:
 
     now: float = 100.0
 
-    def monotonic(self) -> float:
+    def read(self) -> float:
         return self.now
 
 
@@ -119,7 +119,9 @@ class Connection:
         self.handler = ScriptedHandler()
         self.clock = HandClock()
         self.counted: list[Bound] = []
-        self.peer = Peer(self.wire, self.handler, self.clock, limits, count=self.counted.append)
+        self.peer = Peer(
+            self.wire, self.handler, self.clock.read, limits, count=self.counted.append
+        )
         self.running = asyncio.create_task(self.peer.run())
 
     async def ended(self) -> Ending:

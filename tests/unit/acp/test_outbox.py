@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from adapter.acp.outbox import Outbox
 from adapter.acp.peer import Ending, PeerLimits
-from adapter.run import MonotonicClock
 from tests.unit.acp.pair import MemoryTransport, connected, echo, req
 
 
@@ -94,7 +94,7 @@ async def test_a_flood_before_the_first_write_ends_the_writer_quietly() -> None:
     stalls: list[str] = []
     outbox = Outbox(
         MemoryTransport(),
-        MonotonicClock(),
+        time.monotonic,
         limit=10,
         stall_seconds=60,
         on_stall=lambda: stalls.append("stalled"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,6 @@ from adapter.acp.peer import Peer, PeerLimits
 from adapter.config import Settings
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
-from adapter.run import MonotonicClock
 from stubs.server import Settings as StubSettings
 from stubs.server import StubServer
 from stubs.waiting import until
@@ -50,7 +50,7 @@ class Front:
         self.connection = Connection(engine)
         limits = PeerLimits.of(engine.settings.limits)
         count = engine.counters.hit
-        self.peer = Peer(self.wire, self.connection, MonotonicClock(), limits, count=count)
+        self.peer = Peer(self.wire, self.connection, time.monotonic, limits, count=count)
         self.connection.bind(self.peer)
         self.oracle = Oracle()
         self._running = asyncio.create_task(self.peer.run())

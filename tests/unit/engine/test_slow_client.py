@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from adapter.acp.peer import Peer, PeerLimits
 from adapter.config import Settings
 from adapter.engine.connection import Connection
 from adapter.engine.engine import Engine
-from adapter.run import MonotonicClock
 from stubs.server import StubServer
 from stubs.server.config import Settings as StubSettings
 from stubs.waiting import until
@@ -38,7 +38,7 @@ async def test_text_is_exact_after_a_pause_of_the_client(tmp_path: Path) -> None
         Engine(Settings(server=stub.url)) as engine,
     ):
         connection = Connection(engine)
-        peer = Peer(transport, connection, MonotonicClock(), PeerLimits(outbox=OUTBOX))
+        peer = Peer(transport, connection, time.monotonic, PeerLimits(outbox=OUTBOX))
         connection.bind(peer)
         running = asyncio.create_task(peer.run())
         new = {"cwd": str(tmp_path), "mcpServers": []}
