@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from adapter.configfile import ConfigFileError
+from adapter.daemon.exposure import others_write
 from adapter.doctor.findings import Finding, failed, good, skipped, warning
 from adapter.limits import DEFAULTS, Limits
 from adapter.options import Options
@@ -22,7 +22,6 @@ from contract.attach import USAGE
 CONFIGURATION: Final = "configuration"
 FILES: Final = "files"
 URL: Final = "url"
-WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 UNREAD: Final = "The configuration has to be right first."
 
 
@@ -113,6 +112,6 @@ def _modes(files: tuple[str | None, ...], credential: Credential | None) -> Find
 
 def _others_write(path: str) -> bool:
     try:
-        return bool(os.stat(path).st_mode & WRITABLE)
+        return others_write(os.stat(path))
     except OSError:
         return False
