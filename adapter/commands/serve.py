@@ -36,8 +36,6 @@ from adapter.start import START_ERRORS
 from adapter.upstream.gasp import last_gasp
 from contract.attach import INTERRUPTED, OK, TEMPORARY, USAGE
 
-ABOUT = "serve every client of this user through one socket"
-
 logger = logging.getLogger(__name__)
 
 
