@@ -24,6 +24,20 @@ print(resource.getrlimit(resource.RLIMIT_CORE)[0], ctypes.CDLL(None).prctl(3, 0,
 """
 """3: PR_GET_DUMPABLE."""
 
+WITHOUT_TLS = """
+import ssl
+from adapter.daemon.process import load_no_authorities
+load_no_authorities()
+print(len(ssl.create_default_context().get_ca_certs()))
+"""
+
+
+def test_a_process_without_tls_loads_no_authority() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TLS], capture_output=True, check=True, timeout=30
+    )
+    assert done.stdout.split() == [b"0"]
+
 
 def test_nothing_of_its_memory_comes_into_a_file() -> None:
     """X-18."""
