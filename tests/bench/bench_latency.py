@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from typing import Any, Final
+from uuid import uuid4
 
 from stubs.client import AcpClient
 from stubs.server import Settings, StubServer
@@ -54,7 +55,8 @@ class Turn:
 
     def send(self, text: str) -> float:
         """One delta now; the time by the clock that the client notes its lines with."""
-        event = {**self._template, "data": {**self._template["data"], "delta": text}}
+        data = {**self._template["data"], "delta": text}
+        event = {**self._template, "id": f"evt_{uuid4().hex}", "data": data}
         at = time.monotonic()
         self.stub.feed.publish(event)
         return at

@@ -115,9 +115,9 @@ async def code(argv: list[str], env: dict[str, str], cwd: Path) -> int:
 
 
 @pytest.mark.parametrize("name", ["acpx", "openclaw"])
-def test_the_examples_for_clients_ask_for_the_daemon(name: str) -> None:
+def test_the_examples_for_clients_name_the_command_alone(name: str) -> None:
     """A client's own password file would be refused: the daemon has the password."""
     text = (ROOT / "deploy" / "clients" / f"{name}.json").read_text("utf-8")
     json.loads(text)
-    assert '"--daemon", "require"' in text
-    assert "password" not in text
+    assert '"/usr/local/bin/opencode-acp"' in text
+    assert "--" not in text
