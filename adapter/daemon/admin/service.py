@@ -2,7 +2,7 @@
 
 No TCP: whoever connects is held to the users that the daemon serves before a byte is read.
 
-The HTTP server is loaded when the first one connects: it takes 9 MB, and nobody may ever ask.
+The HTTP server is loaded when the first one connects: it takes 8 MB, and nobody may ever ask.
 """
 
 from __future__ import annotations
