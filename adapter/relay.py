@@ -190,15 +190,10 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
         attach.CWD_FIELD: _directory(),
         attach.CLIENT_FIELD: str(posix.getppid()),
     }
-    fields |= wishes.settings
-    parts = [attach.HELLO, *(f"{name}={value}" for name, value in fields.items())]
-    hello = "\0".join(parts).encode(*ENCODING) + b"\n"
-    if (
-        hello.count(b"\n") > 1
-        or hello.count(b"\0") >= len(parts)
-        or len(hello) > attach.HELLO_BYTES
-    ):
-        raise Refused(attach.USAGE, "A setting is too long, or holds a line break.")
+    try:
+        hello = attach.hello(fields | wishes.settings, ENCODING)
+    except attach.Misfit as error:
+        raise Refused(attach.USAGE, str(error)) from None
     sock.settimeout(attach.ANSWER_SECONDS)
     late = _now() + attach.ANSWER_SECONDS
     answer = b""
@@ -237,10 +232,9 @@ def _send(sock: _socket.socket, hello: bytes) -> None:
 
 def _directory() -> str:
     try:
-        directory = posix.getcwd()
+        return posix.getcwd()
     except OSError:
         return ""
-    return "" if "\n" in directory else directory
 
 
 def pass_on(sock: _socket.socket, down: bytes, path: str) -> int:

@@ -18,6 +18,10 @@ VARIABLE_FIELD = "env:"
 """Prefixes of a setting that the client gave, by its name in the configuration file: as a flag,
 or in the environment, where there may be some that are for another version."""
 
+UNSAID = "(a text that is too long or has several lines)"
+"""In place of the value of a variable that fits into no hello, and no value of any setting: so one
+that is a setting still differs from the daemon's, and another is left alone as ever."""
+
 ACCEPTED = b"ok\n"
 HELLO_BYTES = 64 * 1024
 ANSWER_BYTES = 4096
@@ -41,6 +45,39 @@ CONTRACT = 4
 TEMPORARY = 75
 INTERRUPTED = 130
 """Exit codes: of the relay, of the agent in its own process and of the daemon alike."""
+
+
+class Misfit(Exception):
+    """A setting of the client's own fits into no hello. `str()` is one sentence for the user."""
+
+
+def hello(fields: dict[str, str], encoding: tuple[str, str]) -> bytes:
+    """The line of a relay: variables come last, those with long values behind the short ones.
+
+    A variable that does not fit is said as `UNSAID`, and what does not fit then is left out.
+    Raises Misfit for a flag that does not fit.
+    """
+
+    def place(item: tuple[str, str]) -> tuple[bool, int]:
+        name, value = item
+        return name.startswith(VARIABLE_FIELD), len(value)
+
+    line = HELLO.encode()
+    for name, value in sorted(fields.items(), key=place):
+        field = f"\0{name}={value}".encode(*encoding)
+        if not _fits(line, field):
+            if name.startswith(SETTING_FIELD):
+                flag = name[len(SETTING_FIELD) :].replace("_", "-")
+                raise Misfit(f"The value of --{flag} is too long, or holds a line break.")
+            if name.startswith(VARIABLE_FIELD):
+                field = f"\0{name}={UNSAID}".encode(*encoding)
+        if _fits(line, field):
+            line += field
+    return line + b"\n"
+
+
+def _fits(line: bytes, field: bytes) -> bool:
+    return b"\n" not in field and len(line) + len(field) < HELLO_BYTES
 
 
 def default_socket(xdg_runtime_dir: str, uid: int) -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from contract.attach import HELLO, default_socket
+from adapter.daemon.hello import parse
+from contract.attach import HELLO, HELLO_BYTES, UNSAID, default_socket
 from contract.version import VERSION
 from stubs.parts import ROOT
 from stubs.waiting import until
@@ -278,12 +279,54 @@ async def test_a_signal_ends_it_and_the_daemon_sees_the_end(
 
 
 @pytest.mark.parametrize("value", ["http://a\nb", "x" * 70_000])
-async def test_a_setting_that_fits_in_no_hello_is_refused(
+async def test_a_flag_that_fits_in_no_hello_is_refused_by_its_name(
     tmp_path: Path, start: Start, value: str
 ) -> None:
     async with daemon(tmp_path / "s", hang):
-        code, out, err = await ended(await start(*flags(tmp_path / "s"), "--server", value))
+        given = [*flags(tmp_path / "s"), "--on-client-exit", value]
+        code, out, err = await ended(await start(*given))
     assert (code, out, one_sentence(err)) == (2, b"", True)
+    assert "--on-client-exit" in err
+
+
+@pytest.mark.parametrize("value", ["a\nb", "x" * 70_000])
+async def test_a_variable_that_fits_in_no_hello_ends_no_client(
+    tmp_path: Path, start: Start, value: str
+) -> None:
+    """It may be of another version; one that is a setting is the daemon's to refuse."""
+    heard: list[bytes] = []
+
+    async def serve(reader: Reader, writer: Writer, hello: bytes) -> None:
+        heard.append(hello)
+        await hang(reader, writer, hello)
+
+    env = {"OPENCODE_ACP_LATER": value, "OPENCODE_ACP_A\nB": "x", "OPENCODE_ACP_MCP": "notice"}
+    async with daemon(tmp_path / "s", serve):
+        process = await start(*flags(tmp_path / "s"), "--server", "http://b", env=env)
+        out, err = await process.communicate(b"")
+    assert (process.returncode, out, err) == (0, b"", b"")
+    said = parse(heard[0].removesuffix(b"\n"))
+    assert said.settings == {"server": "http://b"}
+    assert said.variables == {"later": UNSAID, "mcp": "notice"}
+
+
+async def test_variables_of_no_use_take_no_room_of_settings(tmp_path: Path, start: Start) -> None:
+    heard: list[bytes] = []
+
+    async def serve(reader: Reader, writer: Writer, hello: bytes) -> None:
+        heard.append(hello)
+        await hang(reader, writer, hello)
+
+    env = {f"OPENCODE_ACP_LATER_{number}": "x" * 1000 for number in range(100)}
+    env["OPENCODE_ACP_MCP"] = "notice"
+    async with daemon(tmp_path / "s", serve):
+        process = await start(*flags(tmp_path / "s"), f"--server=http://{'b' * 30_000}", env=env)
+        out, err = await process.communicate(b"")
+    assert (process.returncode, out, err) == (0, b"", b"")
+    assert len(heard[0]) <= HELLO_BYTES
+    said = parse(heard[0].removesuffix(b"\n"))
+    assert len(said.settings["server"]) > 30_000
+    assert said.variables["mcp"] == "notice"
 
 
 def test_it_imports_next_to_nothing() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from adapter.options import Options
 from adapter.settings.agreement import differing
+from adapter.settings.table import SETTINGS, Place
 from adapter.start import Start, read_start
+from contract.attach import UNSAID
 
 
 @pytest.fixture
@@ -68,6 +70,14 @@ def test_a_variable_of_another_version_is_left_alone(start: Start, tmp_path: Pat
     sentence = differing(start, {}, str(tmp_path), {"mcp": "register", "password_file": "x" * 999})
     assert sentence is not None
     assert len(sentence) < 500
+
+
+@pytest.mark.parametrize("name", [one.name for one in SETTINGS if one.place is not Place.PROCESS])
+def test_a_variable_whose_value_could_not_be_said_is_another(start: Start, name: str) -> None:
+    """Nothing may be taken for what the client asked for; of another version, it is nothing."""
+    sentence = differing(start, {}, variables={"nothing": UNSAID, name: UNSAID})
+    assert sentence is not None
+    assert name in sentence.replace("-", "_").lower()
 
 
 def test_both_values_and_the_way_out_are_named(start: Start, tmp_path: Path) -> None:
