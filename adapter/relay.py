@@ -52,8 +52,9 @@ class Wishes:
 def main() -> int:
     """Run as the relay if a daemon listens, else as `adapter.cli` does; the exit code.
 
-    Of the relay: 0, the client left; 1, its output cannot be written; 75, the daemon is gone, or
-    was not there with `--daemon require`; 130, interrupted; else as the daemon's refusal says.
+    Of the relay: 0, the client left; 1, its output cannot be written; 2, a flag fits in no hello;
+    3, the socket's rights keep this user out; 75, the daemon is gone, or was not there with
+    `--daemon require`; 130, interrupted; else as the daemon's refusal says.
     """
     wishes = read(sys.argv[1:], posix.environ)
     if wishes is None:
@@ -151,25 +152,30 @@ def connect(wishes: Wishes) -> _socket.socket | None:
     sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, seconds)
     try:
         sock.connect(wishes.socket)
-    except ABSENT:
-        sock.close()
-        if wishes.mode == "auto":
-            return None
-        if in_the_way(wishes.socket):
-            raise Refused(attach.TEMPORARY, f"{_no_socket(wishes)}.") from None
-        raise Refused(
-            attach.TEMPORARY,
-            f"No daemon listens at {wishes.socket}; start it with 'opencode-acp serve', or let "
-            "this command work without one (--daemon auto).",
-        ) from None
-    except BlockingIOError:
-        raise Refused(attach.TEMPORARY, _silent(wishes)) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Refused(
-            attach.TEMPORARY, f"The daemon's socket {wishes.socket} cannot be used: {reason}."
-        ) from None
+        sock.close()
+        if isinstance(error, ABSENT) and wishes.mode == "auto":
+            return None
+        raise _unreached(error, wishes) from None
     return sock
+
+
+def _unreached(error: OSError | ValueError, wishes: Wishes) -> Refused:
+    path = wishes.socket
+    if isinstance(error, ABSENT):
+        if in_the_way(path):
+            return Refused(attach.TEMPORARY, f"{_no_socket(wishes)}.")
+        return Refused(
+            attach.TEMPORARY,
+            f"No daemon listens at {path}; start it with 'opencode-acp serve', or let this command "
+            "work without one (--daemon auto).",
+        )
+    if isinstance(error, BlockingIOError):
+        return Refused(attach.TEMPORARY, _silent(wishes))
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    # Whom the socket's rights keep out, its operator has to let in.
+    code = attach.AUTH if isinstance(error, PermissionError) else attach.TEMPORARY
+    return Refused(code, f"The daemon's socket {path} cannot be used: {reason}.")
 
 
 def in_the_way(path: str) -> bool:

@@ -18,7 +18,7 @@ from adapter.daemon.admin.shapes import State
 from adapter.settings.arguments import add_settings, options
 from adapter.settings.faults import usable
 from adapter.start import sockets
-from contract.attach import OK, TEMPORARY
+from contract.attach import AUTH, OK, TEMPORARY
 
 STATE: Final = "/debug/state"
 SECONDS: Final = 5.0
@@ -26,7 +26,14 @@ ANSWER_BYTES: Final = 16 * 1024 * 1024
 
 
 class NoDaemon(Exception):
-    """Nobody answers at the admin socket. `str()` is one sentence for the user."""
+    """Nobody answers this user at the admin socket: `code` is the exit code for that.
+
+    `str()` is one sentence for the user.
+    """
+
+    def __init__(self, sentence: str, code: int = TEMPORARY) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,14 +55,15 @@ def get(path: str, route: str) -> bytes:
             "of the one that runs by --socket."
         ) from error
     except PermissionError as error:
-        raise NoDaemon(f"The socket {path} belongs to a daemon of another user.") from error
+        sentence = f"The socket {path} belongs to a daemon of another user."
+        raise NoDaemon(sentence, AUTH) from error
     except (OSError, http.client.HTTPException) as error:
         why = plain(str(error).strip() or type(error).__name__)
         raise NoDaemon(f"The daemon at {path} does not answer as it should: {why}.") from error
     finally:
         connection.close()
     if answer.status == http.HTTPStatus.FORBIDDEN:
-        raise NoDaemon(f"The daemon at {path} does not serve this user.")
+        raise NoDaemon(f"The daemon at {path} does not serve this user.", AUTH)
     return body
 
 
@@ -63,7 +71,8 @@ def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
     """Print the daemon's state, as JSON or as `screen` makes it.
 
     It is asked where `serve` with the same flags, environment and file would answer. The exit
-    code: 0, or 75 with a sentence on standard error if no daemon answers.
+    code: 0, or with a sentence on standard error 75 if no daemon answers, and 3 if it is not for
+    this user.
     """
     said, wrong = usable(options(given), os.environ)
     for sentence in wrong:
@@ -74,7 +83,7 @@ def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
         state = State.model_validate_json(get(path, STATE))
     except NoDaemon as error:
         sys.stderr.write(f"opencode-acp: {error}\n")
-        return TEMPORARY
+        return error.code
     except ValidationError:
         sys.stderr.write(f"opencode-acp: What answers at {path} is no daemon of this version.\n")
         return TEMPORARY

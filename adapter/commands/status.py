@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """0, or 75 with a sentence on standard error if no daemon answers."""
+    """The exit code, as `inquiry.show` has it."""
     return inquiry.show(given, screen)
 
 

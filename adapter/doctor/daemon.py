@@ -25,6 +25,10 @@ from contract.version import VERSION
 DAEMON: Final = "daemon"
 READINESS: Final = "/readyz"
 START: Final = "Start it by `opencode-acp serve`, or let agents work without it (--daemon auto)."
+ALLOWED: Final = (
+    "Run a daemon of your own (--socket), or have its operator let you in: by the rights of its "
+    "socket, and by allowed_uids."
+)
 LOG: Final = "Look at the daemon's log."
 LATER: Final = "`opencode-acp status` shows who is there; try again later."
 
@@ -57,7 +61,8 @@ def look(wanted: relay.Wishes | None, admin: str) -> Met:
     try:
         sock = relay.connect(wanted)
     except relay.Refused as refusal:
-        return Met(failed(DAEMON, refusal.code, str(refusal), START))
+        fix = ALLOWED if refusal.code == AUTH else START
+        return Met(failed(DAEMON, refusal.code, str(refusal), fix))
     if sock is None:
         return Met(_nobody(path))
     try:
@@ -92,8 +97,7 @@ def _refused(refusal: relay.Refused, admin: str) -> Met:
     """What was told to us who came, and how the daemon stands that told it."""
     code, sentence = refusal.code, str(refusal)
     if code == AUTH:
-        fix = "Run a daemon of your own (--socket), or have its operator add you to allowed_uids."
-        return Met(failed(DAEMON, code, sentence, fix))
+        return Met(failed(DAEMON, code, sentence, ALLOWED))
     if code != TEMPORARY:
         fix = "Leave out the settings that differ, or change those of the daemon."
         return Met(failed(DAEMON, code, sentence, fix))

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from adapter import relay
 from adapter.relay import read
+from contract.attach import AUTH
 from tests.support.relays import ended, flags, one_sentence, starting
+from tests.support.strangers import kept_out
 
 HOME = {b"HOME": b"/home/u"}
 
@@ -59,3 +62,17 @@ async def test_what_is_no_socket_is_told_and_only_auto_works_without_a_daemon(
     assert json.loads(answer)["result"]["protocolVersion"] == 1
     assert (process.returncode, one_sentence(told.decode())) == (0, True)
     assert f"{path} is no socket" in told.decode()
+
+
+@pytest.mark.parametrize("mode", ["auto", "require"])
+def test_a_user_whom_the_socket_keeps_out_is_told_for_good(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No second try helps, as with a user whom the daemon does not serve."""
+    path = tmp_path / "s"
+    monkeypatch.setattr("sys.argv", ["opencode-acp", *flags(path, mode)])
+    with kept_out(path):
+        assert relay.main() == AUTH
+    out, err = capfd.readouterr()
+    assert (out, one_sentence(err)) == ("", True)
+    assert str(path) in err

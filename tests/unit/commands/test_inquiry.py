@@ -16,7 +16,8 @@ import pytest
 from adapter.commands.parser import parser
 from adapter.settings.arguments import options
 from adapter.start import read_start
-from contract.attach import OK, TEMPORARY
+from contract.attach import AUTH, OK, TEMPORARY
+from tests.support.strangers import kept_out
 
 MODES = ("status", "sessions")
 BODY = json.dumps(
@@ -88,7 +89,7 @@ def test_the_daemon_is_asked_where_serve_would_answer(
     start = read_start(options(chosen), os.environ)
     assert start.admin_socket in (expected, str(tmp_path / expected))
     with answering(tmp_path / expected, answer):
-        assert chosen.run(chosen) == TEMPORARY
+        assert chosen.run(chosen) == AUTH
     assert "does not serve this user" in capsys.readouterr().err
 
 
@@ -122,7 +123,6 @@ def test_no_daemon_is_a_sentence_and_75(
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", "does not serve this user"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "no daemon of this version"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{", "no daemon of this version"),
         (b"75 not a daemon of yours\n", "does not answer as it should"),
@@ -139,6 +139,25 @@ def test_whoever_answers_otherwise_is_told_of_likewise(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert said in err
+
+
+@pytest.mark.parametrize("command", MODES)
+def test_a_user_whom_the_socket_keeps_out_is_told_for_good(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """No second try helps, as with a user whom the daemon does not serve."""
+    path = tmp_path / "a.sock"
+    # A file of root's is none of that other user's.
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")
+    chosen = given(command, "--admin-socket", str(path))
+    with kept_out(path):
+        assert chosen.run(chosen) == AUTH
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"opencode-acp: The socket {path} belongs to a daemon of another user.\n"
 
 
 def test_json_is_plain_ascii(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from adapter.doctor.findings import State as Is
 from adapter.doctor.server import ALL, Patience
 from adapter.options import Options
 from contract.attach import AUTH, CONTRACT, OK, TEMPORARY, USAGE
+from tests.support.strangers import kept_out
 from tests.unit.daemon.admin.office import Office, office
 
 SHORT = Patience(connect=2, answer=2, first_frame=0.3, catalogue=0.3)
@@ -88,6 +89,14 @@ async def test_a_daemon_that_serves_others(tmp_path: Path) -> None:
         found = await visited(one)
         assert (found["daemon"].state, found["daemon"].code) == (Is.FAILED, AUTH)
         assert "allowed_uids" in found["daemon"].fix
+
+
+def test_a_daemon_whose_socket_keeps_this_user_out(tmp_path: Path) -> None:
+    wanted = daemon.wishes(Options({"socket": str(tmp_path / "s")}), {})
+    with kept_out(tmp_path / "s"):
+        finding = daemon.look(wanted, str(tmp_path / "admin")).finding
+    assert (finding.state, finding.code) == (Is.FAILED, AUTH)
+    assert "its operator" in finding.fix
 
 
 async def test_a_daemon_that_nobody_can_ask(tmp_path: Path) -> None:
