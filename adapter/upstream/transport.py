@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
 import httpx
@@ -160,6 +161,8 @@ class Transport:
             verify=context,
             trust_env=False,
             follow_redirects=False,
+            # None is taken: each would be kept for ever, and sent along.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             headers={"accept-encoding": "identity", "user-agent": "opencode-acp"},
             timeout=httpx.Timeout(
                 connect=settings.connect,

@@ -294,6 +294,15 @@ async def test_the_password_follows_no_redirect_and_goes_through_no_proxy(
 
 
 @respx.mock
+async def test_no_cookie_is_kept_or_sent(transport: Transport) -> None:
+    cookies = [("set-cookie", f"c{number}=1; Path=/") for number in range(3)]
+    route = respx.get(INFO).respond(200, headers=cookies, json={"data": {}})
+    for _ in range(2):
+        await transport.call(routes.INFO)
+    assert ["cookie" in call.request.headers for call in route.calls] == [False, False]
+
+
+@respx.mock
 @pytest.mark.parametrize("after", [Credential("the-new-one"), None])
 async def test_a_request_is_sent_and_cleaned_by_the_password_that_it_began_with(
     after: Credential | None,
