@@ -130,11 +130,11 @@ def _parts(state: SessionState) -> dict[str, list[Part]]:
 
 
 def _drop_oldest(state: SessionState, turn: Turn) -> None:
-    """Forget messages that no reading shows any more."""
+    """Forget messages that no reading shows any more, but for calls that are still open."""
     own = [key for key, one in state.messages.items() if one.turn_id == turn.id]
     for key in own[:-MESSAGES]:
         if state.messages[key].open_tools():
-            break
+            continue
         del state.messages[key]
         state.offsets.take(state.id, key)
         state.disown(key, Foreign.SETTLED)

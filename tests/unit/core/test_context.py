@@ -106,6 +106,19 @@ def test_messages_that_no_reading_shows_are_forgotten() -> None:
     assert drive.core.tables()["messages"] == MESSAGES
 
 
+def test_a_call_that_never_ends_keeps_no_later_message() -> None:
+    drive = running(entries=12)
+    drive.started("msg_open")
+    drive.tool("msg_open")
+    for number in range(MESSAGES + 20):
+        step(drive, number)
+    assert drive.core.tables()["messages"] == MESSAGES + 1
+    drive.tool_over("msg_open")
+    assert drive.seen.tools["msg_open", "call_1"] is v.ToolStatus.COMPLETED
+    step(drive, MESSAGES + 20)
+    assert drive.core.tables()["messages"] == MESSAGES
+
+
 def test_large_inputs_of_running_calls_are_let_go_of_and_the_calls_end() -> None:
     drive = running(entries=40)
     drive.started("msg_a")
