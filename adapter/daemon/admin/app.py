@@ -39,7 +39,8 @@ class Site:
 
     def __init__(self, daemon: Daemon, metrics: Metrics, look: Look, since: float) -> None:
         answers = Answers(daemon, metrics, look, since)
-        self._server = Server(answers.to, access_log=None, keepalive_timeout=IDLE)
+        # Nobody asks for a body: aiohttp would read and drop one for 10 s, whatever it brings.
+        self._server = Server(answers.to, access_log=None, keepalive_timeout=IDLE, lingering_time=0)
 
     def protocol(self) -> asyncio.Protocol:
         """One for each connection, until `aclose`."""

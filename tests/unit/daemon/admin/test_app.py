@@ -16,6 +16,9 @@ from stubs.waiting import until
 from tests.unit.daemon.admin.office import Office, office
 
 ROUTES: Final = ("/healthz", "/readyz", "/metrics", "/debug/state")
+CHUNK: Final = 64 * 1024
+BODY: Final = 256 * CHUNK
+"""More than the buffers of a connection hold."""
 CANARY: Final = "canary-7f3a9"
 
 
@@ -56,6 +59,22 @@ async def test_health_is_told_with_a_server_that_does_not_answer(tmp_path: Path)
         state = await place.state()
         assert (state.feed.connected, state.feed.silent_seconds) == (False, None)
         assert await place.value("sse_connected") == 0
+
+
+async def test_a_body_is_not_read(tmp_path: Path) -> None:
+    async with office(tmp_path) as place:
+        reader, writer = await asyncio.open_unix_connection(str(place.path))
+        writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000000\r\n\r\n")
+        answer = await reader.readuntil(b"\r\n\r\n")
+        sent = 0
+        with pytest.raises(ConnectionError):
+            while sent < BODY:
+                writer.write(b"x" * CHUNK)
+                await writer.drain()
+                sent += CHUNK
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert (await place.get("/healthz")).status == 200
 
 
 async def test_head_is_answered_as_get_is(tmp_path: Path) -> None:
