@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from adapter.core import values as v
 from adapter.core.session import SessionCore
@@ -21,6 +23,11 @@ from adapter.upstream.errors import UpstreamError
 from contract.errors import say
 
 logger = logging.getLogger(__name__)
+
+# Of one session: a client may open it again faster than the server answers. One more reading takes
+# the place of the oldest, whose notice is not told; of the prompts the oldest goes.
+READINGS: Final = 8
+PROMPTS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +53,34 @@ class Past:
         self._services = services
         self._core = core
         self._notify = notify
-        self.tasks: set[Reading] = set()
+        # In the order in which they began.
+        self._readings: dict[Reading, None] = {}
         # Prompts of this adapter since a reading began that is not over: they are no past.
-        self._later: set[str] = set()
+        self._later: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def tasks(self) -> frozenset[Reading]:
+        return frozenset(self._readings)
 
     def read(self) -> Reading:
         """Start to read; the task belongs to the session and never fails."""
+        going_on = [one for one in self._readings if not one.cancelling()]
+        if len(going_on) >= READINGS:
+            going_on[0].cancel()
         task = asyncio.create_task(
             self._read(self._in_flight()), name=f"past of {self._core.session_id}"
         )
-        self.tasks.add(task)
+        self._readings[task] = None
         task.add_done_callback(self._ended)
         task.add_done_callback(log_fault)
         return task
 
     def prompted(self, turn_id: str) -> None:
         """A prompt is about to be sent; a reading that has begun does not speak of it."""
-        if self.tasks:
-            self._later.add(turn_id)
+        if self._readings:
+            self._later[turn_id] = None
+            if len(self._later) > PROMPTS:
+                self._later.popitem(last=False)
 
     def tell(self, owner: int, reading: Reading, *, seen: bool = False) -> None:
         """Tell an attachment once the reading is done: nothing of a prompt that is its own.
@@ -73,8 +90,8 @@ class Past:
         reading.add_done_callback(lambda done: self._told(owner, done, seen=seen))
 
     def _ended(self, reading: Reading) -> None:
-        self.tasks.discard(reading)
-        if not self.tasks:
+        self._readings.pop(reading, None)
+        if not self._readings:
             self._later.clear()
 
     def _told(self, owner: int, reading: Reading, *, seen: bool) -> None:
@@ -108,4 +125,4 @@ class Past:
         return None if found is None else Found(found, in_flight)
 
     async def _read_once(self) -> Standing | None:
-        return await Search(self._services.server, self._core.session_id, self._later).look()
+        return await Search(self._services.server, self._core.session_id, self._later.keys()).look()

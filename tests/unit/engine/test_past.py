@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import respx
 
 from adapter.core import values as v
 from adapter.core.session import SessionCore
-from adapter.engine.past import Past
+from adapter.engine.past import PROMPTS, READINGS, Past
 from adapter.upstream.client import Server
 from stubs.server import Rule
 from stubs.waiting import until
@@ -23,6 +24,11 @@ from tests.unit.engine.rig import API, SESSION, URL, Time, Told, listed, no_paus
 async def scene(tmp_path: Path) -> AsyncIterator[Stage]:
     async with stage(tmp_path) as scene:
         yield scene
+
+
+async def never(_: httpx.Request) -> httpx.Response:
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
 async def finished(scene: Stage) -> str:
@@ -147,4 +153,45 @@ async def test_what_no_row_proves_is_read_twice() -> None:
     expected = {"messageId": "msg_acp_x", "state": "finished", "stopReason": "end_turn"}
     assert notice.data == expected
     assert time.pauses == [services.settings.waits.lost_first]
-    assert past.tasks == set()
+    assert past.tasks == frozenset()
+
+
+@respx.mock
+async def test_one_reading_too_many_takes_the_place_of_the_oldest() -> None:
+    """The server answers none of them; a client opens the session again and again."""
+    respx.get(f"{SESSION}/inbox").mock(side_effect=never)
+    async with Server(URL, sleep=no_pause) as server:
+        services = Told().services(server)
+        past = Past(services, SessionCore("ses_a", services.offsets), lambda _: None)
+        readings = [past.read() for _ in range(READINGS + 2)]
+        await asyncio.wait(readings[:2], timeout=10)
+        assert [one.cancelled() for one in readings[:2]] == [True, True]
+        assert past.tasks == frozenset(readings[2:])
+        for reading in readings[2:]:
+            reading.cancel()
+        await asyncio.wait(readings)
+
+
+@respx.mock
+async def test_prompts_beside_a_reading_are_remembered_within_a_bound() -> None:
+    """The oldest goes, and is taken for the past again."""
+    rows = [{"id": f"msg_acp_{number}", "type": "user"} for number in range(PROMPTS + 1)]
+    respx.get(f"{SESSION}/inbox").mock(listed())
+    respx.get(f"{API}/session/active").mock(httpx.Response(200, json={"data": {}}))
+    respx.get(f"{API}/session").mock(side_effect=lambda _: listed())
+    respx.get(f"{SESSION}/message").mock(listed(*reversed(rows)))
+    said = list[v.Notice]()
+    async with Server(URL, sleep=no_pause) as server:
+        services = Told().services(server, time=Time())
+        past = Past(services, SessionCore("ses_a", services.offsets), said.append)
+        reading = past.read()
+        for row in rows:
+            past.prompted(row["id"])
+        past.tell(7, reading)
+        await reading
+
+        async def come() -> bool:
+            return bool(said)
+
+        await until("the notice", come)
+    assert said[0].data["messageId"] == "msg_acp_0"
