@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from adapter.daemon import watchdog
-from adapter.daemon.daemon import Daemon
+from adapter.daemon.daemon import Daemon, State
 from adapter.daemon.notify import Manager
 from adapter.daemon.reload import Configuration
 from adapter.engine.tasks import Tasks
@@ -87,16 +87,25 @@ class Lifecycle:
             )
             self._tasks.start(life, "watchdog")
         try:
-            await self._signals.stop.wait()
+            await self._due()
             await self._stop()
         finally:
             self._signals.reload = None
             await self._tasks.aclose()
 
+    async def _due(self) -> None:
+        """Until a signal has come, or the daemon is closed."""
+        causes = (
+            self._tasks.start(self._signals.stop.wait(), "wait for a signal"),
+            self._tasks.start(self._daemon.run(), "wait for the daemon"),
+        )
+        await asyncio.wait(causes, return_when=asyncio.FIRST_COMPLETED)
+
     async def _stop(self) -> None:
         self._manager.stopping()
         start = self._configuration.start
-        await self._daemon.drain(start.drain_seconds)
+        if self._daemon.state is not State.CLOSED:
+            await self._daemon.drain(start.drain_seconds)
         await self._daemon.close(interrupt=start.drain == "interrupt")
 
     def _reload(self) -> None:

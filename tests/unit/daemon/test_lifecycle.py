@@ -155,6 +155,20 @@ async def test_a_status_comes_only_with_news(tmp_path: Path) -> None:
             assert home.daemon.state is State.CLOSED
 
 
+async def test_it_ends_with_a_daemon_that_somebody_has_closed(tmp_path: Path) -> None:
+    with hearing(tmp_path) as manager, closing(Manager(manager.address)) as told:
+        async with house(tmp_path) as home:
+            signals = Signals(abandon=lambda: None)
+            life = Lifecycle(home.daemon, Configuration(Options({}), {}), told, signals, None)
+            living = asyncio.create_task(life.run())
+            await manager.until("READY=1")
+            await home.daemon.close()
+            async with asyncio.timeout(10):
+                await living
+            assert signals.reload is None
+            await manager.until("STOPPING=1")
+
+
 async def test_a_turn_that_ends_in_time_is_answered(tmp_path: Path) -> None:
     async with site(tmp_path) as there:
         session, ident = await there.running("@@text 60 5@@")
