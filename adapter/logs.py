@@ -1,9 +1,10 @@
 """The log on standard error: text for people, JSON or journald's prefix for machines (O-17, X-16).
 
 What came from a server or a client cannot forge a line: characters that a terminal or a reader of
-lines obeys are escaped, and the lines of a traceback are marked as such. Nor is it quoted above the
-level `debug` (O-20): of an exception only its class is told, unless it is a sentence of our own
-(`contract.errors.Plain`).
+lines obeys are escaped, and the lines of a traceback are marked as such. Nothing of a conversation
+is quoted above the level `debug` (O-20), nor what a server complains of: of an exception only its
+class is told, unless it is a sentence of our own (`contract.errors.Plain`). What a client calls
+itself is told, and the setting for which one is refused.
 """
 
 from __future__ import annotations
