@@ -85,9 +85,11 @@ class Client:
         found: list[Json] = await self.get(f"/api/session/{session}/message?order=asc&limit=200")
         return found
 
-    async def until(self, wanted: Callable[[Json], bool], count: int = 1) -> Json:
-        """The count-th event that is wanted, once it is there."""
-        async with asyncio.timeout(DEADLINE), self._news:
+    async def until(
+        self, wanted: Callable[[Json], bool], count: int = 1, deadline: float | None = DEADLINE
+    ) -> Json:
+        """The count-th event that is wanted, once it is there. Raises TimeoutError."""
+        async with asyncio.timeout(deadline), self._news:
             while True:
                 found = [event for event in self.events if wanted(event)]
                 if len(found) >= count:
