@@ -58,18 +58,20 @@ def torn(events: list[Json], session: str) -> list[str]:
 
 
 def rows_of(rows: list[Json]) -> list[str]:
-    """Each row in a word; texts in full."""
+    """Each row in a word. How far an answer came that was stopped is a matter of pace."""
     return [_row(row) for row in rows]
 
 
 def _row(row: Json) -> str:
-    content = [_part(part) for part in row.get("content", ())]
     error: Any = row.get("error") or {}
+    stopped = error.get("type") == "aborted"
+    content = [_part(part, whole=not stopped) for part in row.get("content", ())]
     marks = [str(row.get(key, "")) for key in ("text", "finish", "outcome")]
     return " | ".join([row["type"], *marks, str(error.get("type", "")), *content])
 
 
-def _part(part: Json) -> str:
+def _part(part: Json, *, whole: bool) -> str:
     state: Any = part.get("state") or {}
-    told = (part.get("type"), part.get("name"), state.get("status"), part.get("text"))
+    text = part.get("text") if whole else None
+    told = (part.get("type"), part.get("name"), state.get("status"), text)
     return " ".join(str(one) for one in told if one is not None)
