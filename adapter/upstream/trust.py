@@ -51,7 +51,12 @@ def authorities(path: str) -> ssl.SSLContext:
 
 def is_distrust(error: BaseException) -> bool:
     """Whether this error, or what led to it, is a certificate that nobody vouches for."""
+    met: list[BaseException] = []
     led: BaseException | None = error
-    while led is not None and not isinstance(led, ssl.SSLCertVerificationError):
+    # One that is raised again may be what led to it.
+    while led is not None and led not in met:
+        if isinstance(led, ssl.SSLCertVerificationError):
+            return True
+        met.append(led)
         led = led.__cause__ or led.__context__
-    return led is not None
+    return False

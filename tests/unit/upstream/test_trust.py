@@ -18,7 +18,7 @@ from adapter.start import read_start
 from adapter.upstream.errors import Unreachable
 from adapter.upstream.gasp import last_gasp
 from adapter.upstream.transport import ServerSettings, Transport
-from adapter.upstream.trust import TrustError, authorities, trusted
+from adapter.upstream.trust import TrustError, authorities, is_distrust, trusted
 from contract import routes
 from stubs.waiting import until
 from tests.unit.upstream.wire import Wire, WireServer, stay
@@ -202,3 +202,11 @@ async def test_the_doctor_looks_by_them_and_at_them(
     os.chmod(ca_file, 0o666)
     assert "chmod go-w" in (await told(server=HTTPS, ca_file=ca_file))["files"][1]
     assert (await told(server=HTTPS, ca_file=str(tmp_path)))["files"][0] == "failed"
+
+
+def test_what_led_to_an_error_is_looked_at_once() -> None:
+    refused, told = ConnectionError("refused"), RuntimeError("told")
+    refused.__context__, told.__cause__ = told, refused
+    assert not is_distrust(refused)
+    told.__cause__ = ssl.SSLCertVerificationError()
+    assert is_distrust(refused)
