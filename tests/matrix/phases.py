@@ -37,7 +37,7 @@ class Phase:
 
 async def submitted(scene: Scene) -> None:
     scene.proxy.add(Rule(r"/prompt$", "POST", delay=ADMISSION_SECONDS))
-    scene.prompt("@@text 12 25@@")
+    scene.prompt("@@text 40 25@@")
     path = f"POST /api/session/{scene.session}/prompt"
 
     async def posted() -> bool:
@@ -106,7 +106,7 @@ async def let_pass(scene: Scene) -> None:
 
 
 PHASES: Final = (
-    Phase("submitted", "the request with the prompt is on its way", submitted, words(12)),
+    Phase("submitted", "the request with the prompt is on its way", submitted, words(40)),
     Phase("queued", "the prompt waits behind a neighbour's turn", queued, words(12)),
     Phase("text", "the model writes", text, words(40), words(3, "think")),
     Phase("tool", "a tool runs", tool, words(2) + words(5)),
