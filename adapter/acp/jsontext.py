@@ -11,6 +11,11 @@ import re
 MAX_DEPTH = 128
 """Levels of nesting that are read. ACP needs about ten; the interpreter breaks near 1,000."""
 
+MAX_VALUES = 65_536
+"""Values in one text, as `crowded` counts them. A prompt of 256 blocks has about 2,000; each value
+costs a walk on the loop and up to 150 bytes, so 32 MiB of them would stop every client for seconds.
+"""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -22,8 +27,10 @@ def parse(line: bytes) -> object:
     """The value of one line of UTF-8 JSON. Lone surrogates come back as U+FFFD.
 
     Refused with `NotJson`: bad UTF-8, bad JSON, NaN and infinities, a key that occurs twice in an
-    object, more than `MAX_DEPTH` levels.
+    object, more than `MAX_DEPTH` levels or `MAX_VALUES` values.
     """
+    if crowded(line, MAX_VALUES):
+        raise NotJson(f"more than {MAX_VALUES:,} values")
     try:
         value: object = json.loads(
             line.decode("utf-8"),
@@ -39,6 +46,25 @@ def parse(line: bytes) -> object:
         raise NotJson("nested too deeply")
     # Only an escape can bring a surrogate into valid UTF-8.
     return repaired(value) if b"\\u" in line else value
+
+
+def crowded(line: bytes, most: int) -> bool:
+    """Whether `line` has more than `most` commas and opening brackets outside of its strings.
+
+    So many bound the values of a JSON text, and are counted without building any. For bytes that
+    are no JSON the answer says nothing.
+    """
+    if _marks(line) <= most:
+        return False
+    bare = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # A text has a value more than it has marks, and a key for each mark at most.
+    if bare.count(b'"') > 2 * (2 * most + 1):
+        return True
+    return sum(map(_marks, bare.split(b'"')[::2])) > most
+
+
+def _marks(text: bytes) -> int:
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def repaired(value: object) -> object:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.acp.jsonrpc import Fault, Notification, Request, Response, decode, is_id
-from adapter.acp.jsontext import MAX_DEPTH, NotJson, parse
+from adapter.acp.jsonrpc import Fault, Notification, Request, Response, decode, is_id, request
+from adapter.acp.jsontext import MAX_DEPTH, MAX_VALUES, NotJson, crowded, parse
+from adapter.limits import DEFAULTS
+from contract.limits import PROMPT_BLOCKS
 
 HOSTILE = {
     b"[]": -32600,
@@ -125,3 +127,46 @@ def test_nesting_is_bounded_by_a_number_not_by_the_interpreter() -> None:
     parse(nested(MAX_DEPTH))
     with pytest.raises(NotJson):
         parse(nested(MAX_DEPTH + 1))
+
+
+def marks(value: object) -> int:
+    """Opening brackets and commas of a JSON value."""
+    if not isinstance(value, dict | list):
+        return 0
+    inside = list(value.values()) if isinstance(value, dict) else value
+    return 1 + max(len(inside) - 1, 0) + sum(map(marks, inside))
+
+
+@given(
+    st.recursive(
+        st.integers() | st.none() | st.text(st.sampled_from('",[{}]:\\a\n\u00e9')),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(st.sampled_from('",[{\\')), inner),
+    ),
+    st.booleans(),
+)
+def test_values_are_counted_whatever_their_texts_hold(value: object, ascii_only: bool) -> None:
+    line = json.dumps(value, ensure_ascii=ascii_only).encode()
+    count = marks(value)
+    assert not crowded(line, count)
+    assert count == 0 or crowded(line, count - 1)
+
+
+@pytest.mark.parametrize("value", [b"1", b"{}", b'""', b"[]", b'{"a":1}', b'"\\ud800"'])
+def test_a_line_of_many_values_is_refused_before_any_is_made(value: bytes) -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[%b]}}'
+    few = line % b",".join([value] * (MAX_VALUES // 4))
+    many = line % b",".join([value] * (MAX_VALUES + 1))
+    assert isinstance(decode(few), Request)
+    fault = decode(many)
+    assert isinstance(fault, Fault)
+    assert (fault.code, fault.id, fault.answer) == (-32700, None, True)
+    assert "65,536 values" in fault.message
+
+
+@pytest.mark.parametrize("text", [",", "[{", '\\",', '{"a":[1,2,3]},\n'])
+def test_a_prompt_may_be_full_of_what_separates_values(text: str) -> None:
+    text *= DEFAULTS.prompt_chars // len(text)
+    link = {"type": "resource_link", "name": "a, b", "uri": "file:///a", "_meta": {"x": [1, 2]}}
+    prompt = [{"type": "text", "text": text}, *[link] * (PROMPT_BLOCKS - 1)]
+    line = json.dumps(request(1, "session/prompt", {"prompt": prompt})).encode()
+    assert decode(line) == Request(1, "session/prompt", {"prompt": prompt})
