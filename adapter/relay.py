@@ -52,9 +52,10 @@ class Wishes:
 def main() -> int:
     """Run as the relay if a daemon listens, else as `adapter.cli` does; the exit code.
 
-    Of the relay: 0, the client left; 1, its output cannot be written; 2, a flag fits in no hello;
-    3, the socket's rights keep this user out; 75, the daemon is gone, or was not there with
-    `--daemon require`; 130, interrupted; else as the daemon's refusal says.
+    Of the relay: 0, the client left; 1, its output cannot be written; 2, a flag fits in no hello,
+    or anybody may be the one who listens; 3, the socket's rights keep this user out; 75, the daemon
+    is gone, or was not there with `--daemon require`; 130, interrupted; else as the daemon's
+    refusal says.
     """
     wishes = read(sys.argv[1:], posix.environ)
     if wishes is None:
@@ -157,7 +158,20 @@ def connect(wishes: Wishes) -> _socket.socket | None:
         if isinstance(error, ABSENT) and wishes.mode == "auto":
             return None
         raise _unreached(error, wishes) from None
+    if sentence := _unknown(sock, wishes.socket):
+        sock.close()
+        raise Refused(attach.USAGE, sentence)
     return sock
+
+
+def _unknown(sock: _socket.socket, path: str) -> str | None:
+    """A sentence if a third user listens, at a place where others could as well."""
+    ucred = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, attach.UCRED_BYTES)
+    if (uid := attach.user_of(ucred)) in (0, posix.getuid()):
+        return None
+    from adapter.daemon.exposure import impostor
+
+    return impostor(path, uid)
 
 
 def _unreached(error: OSError | ValueError, wishes: Wishes) -> Refused:
@@ -171,7 +185,7 @@ def _unreached(error: OSError | ValueError, wishes: Wishes) -> Refused:
             "work without one (--daemon auto).",
         )
     if isinstance(error, BlockingIOError):
-        return Refused(attach.TEMPORARY, _silent(wishes))
+        return Refused(attach.TEMPORARY, attach.silent(wishes.socket))
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     # Whom the socket's rights keep out, its operator has to let in.
     code = attach.AUTH if isinstance(error, PermissionError) else attach.TEMPORARY
@@ -213,12 +227,12 @@ def introduce(sock: _socket.socket, wishes: Wishes) -> bytes:
             sock.settimeout(left)
             more = sock.recv(attach.ANSWER_BYTES)
             if not more:
-                raise Refused(attach.TEMPORARY, _dumb(wishes))
+                raise Refused(attach.TEMPORARY, attach.dumb(wishes.socket))
             answer += more
     except TimeoutError:
-        raise Refused(attach.TEMPORARY, _silent(wishes)) from None
+        raise Refused(attach.TEMPORARY, attach.silent(wishes.socket)) from None
     except OSError:
-        raise Refused(attach.TEMPORARY, _gone(wishes.socket)) from None
+        raise Refused(attach.TEMPORARY, attach.gone(wishes.socket)) from None
     line, end, rest = answer.partition(b"\n")
     if line + end == attach.ACCEPTED:
         return rest
@@ -252,7 +266,7 @@ def pass_on(sock: _socket.socket, down: bytes, path: str) -> int:
     while passage.turn():
         pass
     if passage.client_is_here:
-        raise Refused(attach.TEMPORARY, _gone(path))
+        raise Refused(attach.TEMPORARY, attach.gone(path))
     return attach.OK
 
 
@@ -373,18 +387,3 @@ def _no_socket(wishes: Wishes) -> str:
         f"{wishes.socket} is no socket, so no daemon can listen there: remove it, or name another "
         "path by --socket"
     )
-
-
-def _gone(path: str) -> str:
-    return (
-        f"The daemon at {path} is gone; start this command again: what the server finishes "
-        "meanwhile is there."
-    )
-
-
-def _dumb(wishes: Wishes) -> str:
-    return f"The daemon at {wishes.socket} has ended before it answered; look at its log."
-
-
-def _silent(wishes: Wishes) -> str:
-    return f"The daemon at {wishes.socket} does not answer; look at its log, or restart it."

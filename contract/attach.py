@@ -22,6 +22,9 @@ UNSAID = "(a text that is too long or has several lines)"
 """In place of the value of a variable that fits into no hello, and no value of any setting: so one
 that is a setting still differs from the daemon's, and another is left alone as ever."""
 
+UCRED_BYTES = 12
+"""Of the option SO_PEERCRED: who listens, or who connected."""
+
 ACCEPTED = b"ok\n"
 HELLO_BYTES = 64 * 1024
 ANSWER_BYTES = 4096
@@ -78,6 +81,29 @@ def hello(fields: dict[str, str], encoding: tuple[str, str]) -> bytes:
 
 def _fits(line: bytes, field: bytes) -> bool:
     return b"\n" not in field and len(line) + len(field) < HELLO_BYTES
+
+
+def gone(path: str) -> str:
+    """What a client is told whose daemon at `path` has ended."""
+    return (
+        f"The daemon at {path} is gone; start this command again: what the server finishes "
+        "meanwhile is there."
+    )
+
+
+def dumb(path: str) -> str:
+    """Of one that ended before its first line."""
+    return f"The daemon at {path} has ended before it answered; look at its log."
+
+
+def silent(path: str) -> str:
+    """Of one without a line in `ANSWER_SECONDS`."""
+    return f"The daemon at {path} does not answer; look at its log, or restart it."
+
+
+def user_of(ucred: bytes) -> int:
+    """The user of a `struct ucred`, whose numbers have no sign but for the process (unix(7))."""
+    return memoryview(ucred).cast("I")[1]
 
 
 def default_socket(xdg_runtime_dir: str, uid: int) -> str:

@@ -15,10 +15,11 @@ from pydantic import ValidationError
 
 from adapter.commands.screen import plain
 from adapter.daemon.admin.shapes import State
+from adapter.daemon.exposure import impostor
 from adapter.settings.arguments import add_settings, options
 from adapter.settings.faults import usable
 from adapter.start import sockets
-from contract.attach import AUTH, OK, TEMPORARY
+from contract.attach import AUTH, OK, TEMPORARY, UCRED_BYTES, USAGE, user_of
 
 STATE: Final = "/debug/state"
 SECONDS: Final = 5.0
@@ -71,8 +72,8 @@ def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
     """Print the daemon's state, as JSON or as `screen` makes it.
 
     It is asked where `serve` with the same flags, environment and file would answer. The exit
-    code: 0, or with a sentence on standard error 75 if no daemon answers, and 3 if it is not for
-    this user.
+    code: 0, or with a sentence on standard error 75 if no daemon answers, 3 if it is not for this
+    user, and 2 if anybody could be the one who answers.
     """
     said, wrong = usable(options(given), os.environ)
     for sentence in wrong:
@@ -106,3 +107,6 @@ class Unix(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(SECONDS)
         self.sock.connect(self._path)
+        ucred = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, UCRED_BYTES)
+        if sentence := impostor(self._path, user_of(ucred)):
+            raise NoDaemon(sentence, USAGE)

@@ -1,4 +1,4 @@
-"""The daemon's sockets: made in a directory that nobody else can write, one daemon for each.
+"""The daemon's sockets: made where nobody else can put one, one daemon for each.
 
 A lock beside the socket decides between two daemons; nothing is taken from a process that still
 answers, and nothing removed that somebody else has put in the place of ours.
@@ -15,7 +15,7 @@ import stat
 from typing import Final
 
 from adapter.daemon.accepting import send_away
-from adapter.daemon.exposure import Exposure, exposure
+from adapter.daemon.exposure import ROOT, Exposure, exposed
 from adapter.daemon.refusal import Refusal
 from contract.attach import TEMPORARY, USAGE
 
@@ -111,25 +111,26 @@ def _prepare(directory: str) -> None:
     mask = os.umask(0o077)
     try:
         os.makedirs(directory, exist_ok=True)
-        seen = os.stat(directory)
+        found = exposed(directory, (os.geteuid(), ROOT), sticky=True)
     except OSError as error:
         reason = error.strerror or "it cannot be used"
         raise Refusal(USAGE, f"The socket's directory {directory} fails: {reason}.") from error
     finally:
         os.umask(mask)
-    exposed = exposure(seen, (os.geteuid(), 0))
-    if exposed is Exposure.OWNER:
+    if found is None:
+        return
+    path, exposure = found
+    if exposure is Exposure.OWNER:
         raise Refusal(
             USAGE,
-            f"The socket's directory {directory} belongs to another user, who could replace the "
-            "socket; use one of your own.",
+            f"{path}, on the way to the socket, belongs to another user, who could replace the "
+            "socket; use a directory of your own.",
         )
-    if exposed is Exposure.WRITERS:
-        raise Refusal(
-            USAGE,
-            f"Others may write in the socket's directory {directory} and could replace the socket; "
-            "use one of mode 0700.",
-        )
+    raise Refusal(
+        USAGE,
+        f"Others may write in {path}, on the way to the socket, and could put one of theirs in its "
+        "place; use a directory of mode 0700.",
+    )
 
 
 def _take_lock(path: str) -> int:

@@ -14,12 +14,12 @@ from adapter import relay
 from adapter.commands.inquiry import STATE, NoDaemon, get
 from adapter.daemon import ending
 from adapter.daemon.admin.shapes import Check, Readiness, State
-from adapter.daemon.exposure import exposure
+from adapter.daemon.exposure import ROOT, exposed
 from adapter.daemon.hello import credentials
 from adapter.doctor import server
 from adapter.doctor.findings import Finding, failed, good, skipped, warning
 from adapter.options import Options
-from contract.attach import AUTH, CONTRACT, TEMPORARY
+from contract.attach import AUTH, CONTRACT, TEMPORARY, USAGE
 from contract.version import VERSION
 
 DAEMON: Final = "daemon"
@@ -28,6 +28,9 @@ START: Final = "Start it by `opencode-acp serve`, or let agents work without it 
 ALLOWED: Final = (
     "Run a daemon of your own (--socket), or have its operator let you in: by the rights of its "
     "socket, and by allowed_uids."
+)
+PLACE: Final = (
+    "Name a socket in a directory of mode 0700 by --socket, to the daemon and its clients."
 )
 LOG: Final = "Look at the daemon's log."
 LATER: Final = "`opencode-acp status` shows who is there; try again later."
@@ -61,8 +64,8 @@ def look(wanted: relay.Wishes | None, admin: str) -> Met:
     try:
         sock = relay.connect(wanted)
     except relay.Refused as refusal:
-        fix = ALLOWED if refusal.code == AUTH else START
-        return Met(failed(DAEMON, refusal.code, str(refusal), fix))
+        fixes = {AUTH: ALLOWED, USAGE: PLACE}
+        return Met(failed(DAEMON, refusal.code, str(refusal), fixes.get(refusal.code, START)))
     if sock is None:
         return Met(_nobody(path))
     try:
@@ -149,17 +152,15 @@ def _safe(path: str, uid: int) -> Finding | None:
             f"The daemon at {path} is of user {uid}, who sees all that agents say.",
             "Make sure that it is the one you mean.",
         )
-    directory = os.path.dirname(os.path.abspath(path))
     try:
-        seen = os.stat(directory)
+        found = exposed(os.path.dirname(path), (ROOT, os.getuid()), sticky=True)
     except OSError:
         return None
-    if exposure(seen, (0, os.getuid(), uid)) is not None:
+    if found is not None:
         return warning(
             DAEMON,
-            f"Others may write in {directory}, and so put a socket of theirs in the daemon's "
-            "place.",
-            f"chmod go-w {directory}",
+            f"Others may write in {found[0]}, and so put a socket of theirs in the daemon's place.",
+            f"chmod go-w {found[0]}, or name a socket elsewhere by --socket.",
         )
     return None
 

@@ -1,4 +1,4 @@
-"""A socket whose rights keep this process out, whoever runs the tests."""
+"""Sockets of others: one whose rights keep this process out, and one where another listens."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 NOBODY: Final = 65534
 """What root has to be, whom no rights keep out."""
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 
 
 @contextmanager
@@ -28,3 +31,24 @@ def kept_out(path: Path) -> Iterator[None]:
         finally:
             if is_root:
                 os.seteuid(0)
+
+
+@contextmanager
+def user(uid: int) -> Iterator[None]:
+    """This process, which is root's, acts as user `uid`."""
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@contextmanager
+def listening(path: Path, uid: int) -> Iterator[socket.socket]:
+    """User `uid` listens at `path`, whoever could have bound it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        with user(uid):
+            listener.listen()
+        listener.settimeout(10)
+        yield listener

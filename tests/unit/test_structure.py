@@ -61,8 +61,9 @@ MAY_IMPORT: Final = (
     # What the admin socket says is known to both of its ends, and those who ask there are no part
     # of the daemon: they know its settings, which say where it answers.
     ("adapter.daemon.admin.shapes", ()),
-    # As is what is said of a daemon that ends.
+    # As is what is said of a daemon that ends, and whose place a socket is.
     ("adapter.daemon.ending", ("contract",)),
+    ("adapter.daemon.exposure", ()),
     *(
         (
             f"adapter.commands.{name}",
@@ -70,6 +71,7 @@ MAY_IMPORT: Final = (
                 "contract",
                 "adapter.daemon.admin.shapes",
                 "adapter.daemon.ending",
+                "adapter.daemon.exposure",
                 "adapter.commands",
                 "adapter.settings",
                 "adapter.start",

@@ -16,8 +16,8 @@ import pytest
 from adapter.commands.parser import parser
 from adapter.settings.arguments import options
 from adapter.start import read_start
-from contract.attach import AUTH, OK, TEMPORARY
-from tests.support.strangers import kept_out
+from contract.attach import AUTH, OK, TEMPORARY, USAGE
+from tests.support.strangers import NOBODY, as_root, kept_out, listening
 
 MODES = ("status", "sessions")
 BODY = json.dumps(
@@ -167,3 +167,18 @@ def test_json_is_plain_ascii(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert out.isascii()
     assert json.loads(out)["server"]["url"] == "ü"
+
+
+@as_root
+@pytest.mark.parametrize("command", MODES)
+def test_anybody_who_answers_is_not_asked(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.chmod(0o1777)
+    chosen = given(command, "--admin-socket", str(tmp_path / "a.sock"))
+    with listening(tmp_path / "a.sock", NOBODY) as listener:
+        assert chosen.run(chosen) == USAGE
+        client, _ = listener.accept()
+        with client:
+            assert client.recv(64) == b""
+    assert str(NOBODY) in capsys.readouterr().err

@@ -214,8 +214,9 @@ def test_a_stale_socket_of_another_user_is_left(tmp_path: Path) -> None:
     assert path.is_socket()
 
 
-@pytest.mark.parametrize("bits", [0o770, 0o707, 0o777])
+@pytest.mark.parametrize("bits", [0o770, 0o707, 0o777, 0o1777])
 def test_a_directory_in_which_others_write_is_refused(tmp_path: Path, bits: int) -> None:
+    """In a sticky one nobody removes what is ours, but anybody may be there before us."""
     directory = tmp_path / "run"
     directory.mkdir()
     directory.chmod(bits)
@@ -223,12 +224,18 @@ def test_a_directory_in_which_others_write_is_refused(tmp_path: Path, bits: int)
     assert list(directory.iterdir()) == []
 
 
-def test_a_sticky_directory_will_do(tmp_path: Path, doors: Doors) -> None:
-    """Nobody else can remove or rename there what is ours."""
-    directory = tmp_path / "run"
-    directory.mkdir()
-    directory.chmod(0o1777)
-    assert answers(Path(doors.open(directory / "acp.sock").path))
+@pytest.mark.parametrize(("bits", "will_do"), [(0o777, False), (0o1777, True)])
+def test_what_is_above_the_directory(
+    tmp_path: Path, doors: Doors, bits: int, will_do: bool
+) -> None:
+    above = tmp_path / "above"
+    (above / "run").mkdir(parents=True, mode=0o700)
+    above.chmod(bits)
+    path = above / "run" / "acp.sock"
+    if will_do:
+        assert answers(Path(doors.open(path).path))
+    else:
+        assert str(above) in str(refusal(path))
 
 
 @as_root

@@ -18,7 +18,7 @@ from adapter.doctor.findings import State as Is
 from adapter.doctor.server import ALL, Patience
 from adapter.options import Options
 from contract.attach import AUTH, CONTRACT, OK, TEMPORARY, USAGE
-from tests.support.strangers import kept_out
+from tests.support.strangers import NOBODY, as_root, kept_out, listening
 from tests.unit.daemon.admin.office import Office, office
 
 SHORT = Patience(connect=2, answer=2, first_frame=0.3, catalogue=0.3)
@@ -97,6 +97,16 @@ def test_a_daemon_whose_socket_keeps_this_user_out(tmp_path: Path) -> None:
         finding = daemon.look(wanted, str(tmp_path / "admin")).finding
     assert (finding.state, finding.code) == (Is.FAILED, AUTH)
     assert "its operator" in finding.fix
+
+
+@as_root
+def test_anybody_who_listens(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    wanted = daemon.wishes(Options({"socket": str(tmp_path / "s")}), {})
+    with listening(tmp_path / "s", NOBODY):
+        finding = daemon.look(wanted, str(tmp_path / "admin")).finding
+    assert (finding.state, finding.code) == (Is.FAILED, USAGE)
+    assert "0700" in finding.fix
 
 
 async def test_a_daemon_that_nobody_can_ask(tmp_path: Path) -> None:
