@@ -13,7 +13,7 @@ import orjson
 
 from adapter.core import values as v
 from adapter.core.offsets import Kind, Part
-from adapter.engine.heads import CLASS, TEXT, UNTRUE, head
+from adapter.engine.heads import CLASS, ITEMS, TEXT, UNTRUE, head
 from contract import events as ev
 from contract.reads import AnyRow, AssistantRow, ReasoningPart, TextPart
 
@@ -43,7 +43,9 @@ def head_of(what: v.Input, untrue: Callable[[Part, str], bool]) -> dict[str, Jso
         rows = told["snapshot"].get("rows", ())
         for row, its in zip(what.snapshot.rows, rows, strict=False):
             for index in _untrue_texts(row, untrue):
-                its["content"][index]["text"] = {UNTRUE: its["content"][index]["text"][TEXT]}
+                # One with the phrase of the step cap differs by itself from any stand-in.
+                if index < ITEMS and TEXT in (text := its["content"][index]["text"]):
+                    its["content"][index]["text"] = {UNTRUE: text[TEXT]}
     return told
 
 

@@ -47,6 +47,8 @@ IDENTS: Final = frozenset(
     {"id", "timer", "inbox", "judged", "busy", "children", "named", "workers", "variant"}
 )
 """Fields with ids, besides those whose names end in `_id`."""
+TEXTS: Final = frozenset({"text", "delta"})
+"""Fields with what somebody wrote, which is no word of the rules even where it reads like one."""
 KEYS: Final = frozenset({"tool", "id", "messageID", "sessionID", "childID", "source"})
 """Of a JSON object."""
 OMITTED: Final = frozenset(
@@ -123,7 +125,7 @@ def _text(text: str, field: str) -> Json:
     name = field.rpartition(".")[2]
     if name in IDENTS or name.endswith("_id"):
         return ident(text)
-    if text in WORDS:
+    if text in WORDS and name not in TEXTS:
         return text
     if field == "Span.text" and text.startswith(calls.TOKEN_PREFIX):
         return calls.TOKEN_PREFIX + ident(text.removeprefix(calls.TOKEN_PREFIX))

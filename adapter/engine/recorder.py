@@ -10,7 +10,7 @@ import dataclasses
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -39,6 +39,7 @@ MARK: Final = '{"flight":1,'
 CUT: Final = "~cut"
 
 Json = Any
+GivenT = TypeVar("GivenT")
 
 
 def pace(clock: Callable[[], float]) -> Pace:
@@ -79,6 +80,7 @@ class Recorder:
         self._server_pid = pid
         self._before = before
         self._is_flying = False
+        self._is_lost = False
         self._began = 0.0
         self._pid = 0
         self._pinned: list[_Entry] = []
@@ -94,19 +96,38 @@ class Recorder:
         return self._size
 
     def step(self, given: v.Input) -> list[v.Output]:
-        """Give the core an input, of which the head is kept."""
+        """Give the core an input, of which the head is kept.
+
+        A fault in keeping it costs the flight, and no input: nothing is kept then until no turn is
+        left.
+        """
+        self._guarded(self._note, given)
+        outputs = self._core.step(given)
+        self._guarded(self._look_at, outputs)
+        if not self._core.turn_ids:
+            self._land()
+        return outputs
+
+    def _guarded(self, work: Callable[[GivenT], None], given: GivenT) -> None:
+        if self._is_lost:
+            return
+        try:
+            work(given)
+        except Exception:
+            logger.exception("a flight of %s could not be kept", self._core.session_id)
+            self._land()
+            self._is_lost = True
+
+    def _note(self, given: v.Input) -> None:
         if not self._is_flying:
             if not isinstance(given, v.Submit):
-                return self._core.step(given)
+                return
             self._take_off()
         key = key_of(given.event) if isinstance(given, v.Heard) else None
         if isinstance(given, v.Heard) and key is not None:
             self._extend(key, given.event)
         else:
             self._put(given)
-        outputs = self._core.step(given)
-        self._look_at(outputs)
-        return outputs
 
     def _take_off(self) -> None:
         self._is_flying = True
@@ -115,7 +136,9 @@ class Recorder:
             self._put(one)
 
     def _look_at(self, outputs: Sequence[v.Output]) -> None:
-        """What came of an input may have to be told, and without a turn all is forgotten."""
+        """What came of an input may have to be told."""
+        if not self._is_flying:
+            return
         unknown = [
             one.outcome
             for one in outputs
@@ -131,8 +154,6 @@ class Recorder:
         elif diverged and not self._is_told:
             self._is_told = True
             self._tell("a text was not as it had been shown", ())
-        if not self._core.turn_ids:
-            self._land()
 
     def block(self, ended: Sequence[v.Outcome] = ()) -> str:
         """The flight as JSON in one line of ASCII, of `BYTES` and a few at most."""
@@ -199,7 +220,7 @@ class Recorder:
         self._size -= sum(len(one.text) + 1 for one in entries)
 
     def _land(self) -> None:
-        self._is_flying = self._is_told = False
+        self._is_flying = self._is_told = self._is_lost = False
         self._pinned.clear()
         self._newest.clear()
         self._size = self._left_out = 0

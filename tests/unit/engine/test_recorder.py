@@ -13,8 +13,9 @@ import pytest
 from adapter.commands.replay import newest, replayed
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
+from adapter.core.reconcile import STEP_CAP_PHRASE
 from adapter.core.session import SessionCore
-from adapter.engine.heads import Reader
+from adapter.engine.heads import ITEMS, Reader
 from adapter.engine.recorder import BYTES, CHILDREN, FLIGHTS, PINNED, Recorder, pace
 from adapter.limits import DEFAULTS, Limits
 from tests.support.drive import event, row, text_row
@@ -180,6 +181,62 @@ def test_of_the_texts_that_are_read_after_a_gap_only_the_one_that_differed_diffe
     (line,) = told(caplog)
     assert summed(again(newest(line))) == summed(flown.out)
     assert v.Counted(v.Oddity.DIVERGENCES, 1) in flown.out
+
+
+@pytest.mark.parametrize("text", ["stop", "read", "running", f"{STEP_CAP_PHRASE} reached", "else"])
+@pytest.mark.parametrize("shown", ["what was shown at first", None])
+def test_a_text_that_reads_like_a_word_of_the_rules_is_a_text(
+    caplog: pytest.LogCaptureFixture, text: str, shown: str | None
+) -> None:
+    deltas = [heard("text.delta", **DATA, delta=one) for one in (shown or text)]
+    flown = Flown([*begun(), heard("step.started", **DATA), heard("text.started", **DATA), *deltas])
+    rows = (row("user", TURN, text="stop"), text_row("msg_2", text))
+    snapshot = v.Snapshot(rows=rows, active=True, pid=7, judged=frozenset({TURN}))
+    flown.fly([v.FeedLost(), v.FeedBack(), v.Reconcile(snapshot)])
+    assert flown.out.count(v.Counted(v.Oddity.DIVERGENCES)) == (shown is not None)
+    assert len(told(caplog)) == (shown is not None)
+    if STEP_CAP_PHRASE not in text or shown is not None:
+        assert summed(again(flown.block())) == summed(flown.out)
+
+
+def test_of_a_row_with_more_parts_than_are_kept_the_last_may_differ(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    last = {**DATA, "ordinal": ITEMS}
+    flown = Flown([*begun(), heard("step.started", **DATA), heard("text.started", **last)])
+    flown.fly([heard("text.delta", **last, delta=SECRET)])
+    content = [{"type": "text", "text": ""}] * ITEMS + [{"type": "text", "text": "else " * 9}]
+    rows = (row("user", TURN, text=SECRET), row("assistant", "msg_2", content=content))
+    snapshot = v.Snapshot(rows=rows, active=True, pid=7, judged=frozenset({TURN}))
+    flown.fly([v.FeedLost(), v.FeedBack(), v.Reconcile(snapshot)])
+    assert v.Counted(v.Oddity.DIVERGENCES) in flown.out
+    assert "could not be kept" not in caplog.text
+
+
+def test_a_fault_of_the_recorder_keeps_no_input_from_the_core(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    faults = [RuntimeError("once")]
+
+    def before() -> Iterable[v.Input]:
+        while faults:
+            raise faults.pop()
+        return ()
+
+    offsets, clock = OffsetTable(), Flown().clock
+    core = SessionCore("ses_1", offsets, 7)
+    recorder = Recorder(core, offsets, DEFAULTS, clock, pace(clock), before=before)
+    given = [*begun(), *answering(), *lost()]
+    out = [output for one in given for output in recorder.step(one)]
+    alone = SessionCore("ses_1", OffsetTable(), 7)
+    assert summed(out) == summed(output for one in given for output in alone.step(one))
+    assert [one for one in caplog.messages if "could not be kept" in one] == [
+        "a flight of ses_1 could not be kept"
+    ]
+    # Half a flight proves nothing; the next one begins when no turn is left.
+    assert (told(caplog), len(recorder)) == ([], 0)
+    recorder.step(v.Submit("msg_acp_3", 1))
+    assert len(recorder) > 0
 
 
 def test_a_server_that_goes_down_with_many_turns_does_not_flood_the_log(
