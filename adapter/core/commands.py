@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.core import cancel
+from adapter.core import cancel, descendants
 from adapter.core.naming import rename
 from adapter.core.reconcile import EMPTY, Judgement, Verdict
 from adapter.core.state import CancelStep, Phase, SessionState, Turn
@@ -94,7 +94,7 @@ def known_by(state: SessionState, snapshot: Snapshot) -> tuple[Snapshot, list[Ou
     out: list[Output] = []
     judged = set(snapshot.judged)
     for key, child_id in snapshot.workers:
-        state.adopt(child_id, state.id)
+        descendants.adopt(state, child_id, state.id)
         out.extend(child_enqueued(state, key, child_id))
     for key, item_id in snapshot.named:
         turn = state.unnamed(key)

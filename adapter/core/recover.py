@@ -18,6 +18,7 @@ from adapter.core import (
     children,
     commands,
     compaction,
+    descendants,
     markers,
     waiting,
 )
@@ -112,9 +113,9 @@ def reconcile(state: SessionState, given: Reconcile, hear: Hear) -> list[Output]
     state.surveyed = snapshot.asks is not None and snapshot.forms is not None
     late = [turn for turn in state.waiting() if turn.id not in snapshot.judged]
     for child_id, parent_id in snapshot.children:
-        state.adopt(child_id, parent_id)
+        descendants.adopt(state, child_id, parent_id)
     for child_id, title in snapshot.titles:
-        state.entitle(child_id, title)
+        descendants.entitle(state, child_id, title)
     begins = {e.inbox_id for e in given.buffer if isinstance(e, ev.InboxDelivered)}
     before = set(state.turns)
     again, judged = _judge_all(state, snapshot, begins)

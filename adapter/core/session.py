@@ -16,6 +16,7 @@ from adapter.core import (
     commands,
     compaction,
     context,
+    descendants,
     forms,
     leaving,
     load,
@@ -53,6 +54,7 @@ from adapter.core.values import (
     Replied,
     ServerSeen,
     Submit,
+    Unfollow,
     Watch,
     Woken,
 )
@@ -173,7 +175,10 @@ class SessionCore:
         """What follows from one input."""
         before = oddities.seen(self._state)
         outputs = self._gate.passed(given, self._step(given))
-        return outputs + oddities.news(before, oddities.seen(self._state))
+        outputs.extend(oddities.news(before, oddities.seen(self._state)))
+        outputs.extend(map(Unfollow, self._state.unfollowed))
+        self._state.unfollowed.clear()
+        return outputs
 
     def _step(self, given: Input) -> list[Output]:
         state = self._state
@@ -240,8 +245,8 @@ class SessionCore:
         state.heard += 1
         if isinstance(event, ev.SessionCreated):
             if event.parent_id is not None:
-                state.made(event.session_id, event.parent_id)
-                state.entitle(event.session_id, event.title)
+                descendants.made(state, event.session_id, event.parent_id)
+                descendants.entitle(state, event.session_id, event.title)
             return []
         if event.session_id != state.id:
             return self._hear_child(event)
@@ -294,7 +299,7 @@ class SessionCore:
         """What a descendant asks, and what it does for a turn."""
         if event.session_id == GLOBAL:
             return asks.heard_of_mcp(self._state, event)
-        if event.session_id not in self._state.children:
+        if not descendants.heard(self._state, event.session_id):
             return []
         shown = context.child_heard(self._state, event)
         match event:

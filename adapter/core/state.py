@@ -23,15 +23,10 @@ from contract.shapes import CacheTokens, Form, JsonObject, PermissionAsk, Tokens
 FOREIGN_BOUND: Final = 256
 # Kinds of inbox items remembered between enqueued and delivered; the oldest goes first.
 KINDS_BOUND: Final = 256
-# Descendants of a session that are followed; further ones are not (their asks are found by
-# the reads of a gap only).
-CHILDREN_BOUND: Final = 1024
 # Times `unattended` that an ask is left while the root runs a turn of somebody else.
 ACTIVE_PATIENCE: Final = 5
 # Cancels that outlive their turns; the oldest goes first.
 LOOSE_BOUND: Final = 32
-# Characters of a descendant's title.
-TITLE_CHARS: Final = 200
 
 
 class Phase(Enum):
@@ -222,7 +217,8 @@ class SessionState:
     execution was heard to start, and nothing was delivered in it so far. `surveyed`: the reads
     were looked at since the feed is without a gap. `judged` are the verdicts of the last
     reading, by name. `beside` are the offsets of what is shown of other sessions than this one,
-    `titles` those of `children`, `errands` by (message, call).
+    `errands` by (message, call). Of descendants, `children` has the parent of each, the one heard
+    last at the end; `unfollowed` are those that the step in progress has let go of.
     """
 
     id: str
@@ -231,9 +227,10 @@ class SessionState:
     running: list[str] = field(default_factory=list)
     messages: dict[str, Message] = field(default_factory=dict)
     asks: dict[str, Ask] = field(default_factory=dict)
-    children: dict[str, str] = field(default_factory=dict)
+    children: OrderedDict[str, str] = field(default_factory=OrderedDict)
     makers: dict[str, int | None] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
+    unfollowed: list[str] = field(default_factory=list)
     errands: dict[tuple[str, str], Errand] = field(default_factory=dict)
     beside: OffsetTable = field(default_factory=OffsetTable)
     ambience: Ambience = field(default_factory=Ambience)
@@ -370,25 +367,3 @@ class SessionState:
     def follows(self, session_id: str) -> bool:
         """Whether it is this session or a descendant of it."""
         return session_id == self.id or session_id in self.children
-
-    def adopt(self, child_id: str, parent_id: str) -> bool:
-        """Follow a child session of this one or of a descendant; False if it is not ours."""
-        if child_id in self.children:
-            return True
-        ours = parent_id == self.id or parent_id in self.children
-        if not ours or child_id == self.id or len(self.children) >= CHILDREN_BOUND:
-            return False
-        self.children[child_id] = parent_id
-        return True
-
-    def entitle(self, child_id: str, title: str) -> None:
-        """What a descendant is called, if it is one."""
-        if child_id in self.children and title:
-            self.titles[child_id] = title[:TITLE_CHARS]
-
-    def made(self, child_id: str, parent_id: str) -> None:
-        """A child was made just now: by the turn that runs, or by what its parent belongs to."""
-        if self.adopt(child_id, parent_id) and child_id not in self.makers:
-            head = self.head()
-            owner = head.owner if head is not None else None
-            self.makers[child_id] = self.makers.get(parent_id, owner)

@@ -18,6 +18,7 @@ from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
 from adapter.engine import recorder
 from adapter.engine.counters import Counters
+from adapter.engine.following import Following
 from adapter.engine.hub import Hub
 from adapter.engine.idle import Places
 from adapter.engine.mcp import Registrations
@@ -81,6 +82,7 @@ class Engine:
         self.counters = Counters()
         self.places = Places(settings.limits, clock, self.counters)
         self.watch = Watch()
+        self.following = Following(self.watch)
         self.feed = Feed(self.server, self.watch, self, clock, settings.feed, sleep=sleep)
         self._services = Services(
             server=self.server,
@@ -93,15 +95,15 @@ class Engine:
             feed_is_up=lambda: self.feed.is_connected,
             pid=lambda: self._pid,
             saw_pid=self._saw_pid,
-            follow=self._follow,
+            following=self.following,
             context_size=self._context_size,
             flights=recorder.pace(clock),
             counters=self.counters,
             observer=self.observer,
         )
         self._hubs: dict[str, Hub] = {}
-        # Every followed session, root or descendant, to its root.
-        self._roots: dict[str, str] = {}
+        # What waits until a session that is released owes nothing more.
+        self._releases: dict[str, asyncio.Task[None]] = {}
         self._owners = itertools.count(1)
         self._pid = 0
         self._was_up = False
@@ -149,10 +151,9 @@ class Engine:
             while len(self._hubs) >= self.settings.limits.sessions:
                 if not self.places.make_room():
                     raise over(Bound.SESSIONS, FULL)
-            if not self.watch.add(session.id):
+            if not self.following.open(session.id):
                 raise over(Bound.SESSIONS, FULL)
             hub = self._hubs[session.id] = Hub(self._services, session, directory)
-            self._roots[session.id] = session.id
         return hub
 
     def has_room(self, session_id: str) -> bool:
@@ -228,7 +229,7 @@ class Engine:
         """Sizes of what is kept for clients, as they stand now."""
         return {
             "sessions": len(self._hubs),
-            "followed": len(self._roots),
+            "followed": len(self.following),
             "watched": len(self.watch),
             "attachments": len(self.places),
             "turns": self.turns,
@@ -238,7 +239,12 @@ class Engine:
     async def release(self, hub: Hub) -> None:
         """Forget a session that nobody has open, once the server is owed nothing."""
         if hub.owes:
-            self._tasks.start(self._release_later(hub), f"release of {hub.session_id}")
+            # The last one counts: a session may be opened again meanwhile, and come to owe more.
+            before = self._releases.get(hub.session_id)
+            if before is not None:
+                before.cancel()
+            later = self._tasks.start(self._release_later(hub), f"release of {hub.session_id}")
+            self._releases[hub.session_id] = later
         else:
             await self._forget(hub)
 
@@ -262,9 +268,8 @@ class Engine:
             return False
         hub.close()
         del self._hubs[hub.session_id]
-        for session_id in [key for key, root in self._roots.items() if root == hub.session_id]:
-            del self._roots[session_id]
-            self.watch.discard(session_id)
+        self.following.close(hub.session_id)
+        self._releases.pop(hub.session_id, None)
         return True
 
     async def check_contract(self) -> None:
@@ -305,10 +310,10 @@ class Engine:
             return
         self.observer.event(event.type)
         if isinstance(event, SessionCreated) and event.parent_id is not None:
-            root = self._roots.get(event.parent_id)
+            root = self.following.root_of(event.parent_id)
             if root is not None:
-                self._follow(event.session_id, root)
-        hub = self._hubs.get(self._roots.get(event.session_id, ""))
+                self.following.add(event.session_id, root)
+        hub = self._hubs.get(self.following.root_of(event.session_id) or "")
         if hub is not None:
             hub.hear(event, size)
         elif event.session_id == GLOBAL:
@@ -340,10 +345,6 @@ class Engine:
                 hub.unauthorised()
 
     # --- shared by the hubs ---------------------------------------------------------------
-
-    def _follow(self, session_id: str, root: str) -> None:
-        if session_id not in self._roots and self.watch.add(session_id):
-            self._roots[session_id] = root
 
     def _saw_pid(self, pid: int) -> None:
         """Whoever reads it first: a reading after a gap, or the look at a new connection."""

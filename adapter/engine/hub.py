@@ -334,6 +334,8 @@ class Hub:
                 self._settled(output)
             case v.Counted(bound, times):
                 self._services.counters.hit(bound, times)
+            case v.Unfollow(child_id):
+                self._services.following.discard(child_id, self.session_id)
             case v.TakeSnapshot(needed):
                 self._window.open(needed)
             case _:

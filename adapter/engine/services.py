@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from adapter.config import Settings
 from adapter.core.offsets import OffsetTable
 from adapter.engine.counters import Counters
+from adapter.engine.following import Following
 from adapter.engine.observer import Observer, Silent
 from adapter.engine.pace import Pace
 from adapter.engine.submission import Submission
@@ -33,8 +34,7 @@ class Services:
     pid: Callable[[], int]
     """The server process that was seen last; 0 before the first reading."""
     saw_pid: Callable[[int], None]
-    follow: Callable[[str, str], None]
-    """(child, root): hear the events of a descendant."""
+    following: Following
     context_size: Callable[[str, str | None], int | None]
     """(directory, model key): tokens of the model's context, None when not known."""
     flights: Pace

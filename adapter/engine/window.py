@@ -111,7 +111,7 @@ class Window:
         snapshot, needed = taken
         self._services.saw_pid(snapshot.pid)
         for child_id, _ in snapshot.children:
-            self._services.follow(child_id, self._session_id)
+            self._services.following.add(child_id, self._session_id)
         self._step(v.Reconcile(snapshot, buffer))
         for verdict in self._core.verdicts:
             self._services.observer.verdict(verdict)

@@ -291,6 +291,13 @@ class Settled:
     outcome: Outcome
 
 
+@dataclass(frozen=True, slots=True)
+class Unfollow:
+    """A descendant is followed no more: nobody needs its events."""
+
+    child_id: str
+
+
 Output = (
     Chunk
     | Tool
@@ -316,4 +323,5 @@ Output = (
     | Disarm
     | Counted
     | Settled
+    | Unfollow
 )

@@ -11,6 +11,7 @@ import httpx
 from adapter.config import Settings
 from adapter.core import values as v
 from adapter.core.offsets import OffsetTable
+from adapter.engine.following import Following
 from adapter.engine.recorder import pace
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
@@ -75,7 +76,7 @@ class Told:
 
     steps: list[v.Input] = field(default_factory=list)
     pids: list[int] = field(default_factory=list)
-    followed: list[tuple[str, str]] = field(default_factory=list)
+    following: Following = field(default_factory=lambda: Following(Watch()))
     feed_is_up: bool = True
 
     def step(self, given: v.Input) -> None:
@@ -102,7 +103,7 @@ class Told:
             feed_is_up=lambda: self.feed_is_up,
             pid=lambda: 1,
             saw_pid=self.pids.append,
-            follow=lambda child, root: self.followed.append((child, root)),
+            following=self.following,
             context_size=lambda directory, model: 1000,
             flights=pace(time.clock),
         )

@@ -12,9 +12,11 @@ import respx
 
 from adapter.acp.prompts import PromptContent
 from adapter.config import Settings
+from adapter.core import descendants
 from adapter.core import values as v
 from adapter.engine.client import Attachment
 from adapter.engine.engine import Engine
+from adapter.engine.hub import Hub
 from adapter.upstream.errors import Unreachable
 from contract.errors import AcpError, Code
 from contract.reads import Session
@@ -88,6 +90,50 @@ async def test_children_are_followed_and_let_go_with_their_root(scene: Stage) ->
         True,
     ]
     assert other.core.children == {"ses_y"}
+
+
+async def test_a_session_that_is_released_again_and_again_is_waited_for_once(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owing = True
+    monkeypatch.setattr(Hub, "owes", property(lambda _: owing))
+    hub = scene.engine.hub(Session(id="ses_a"), "/srv")
+
+    async def waiting() -> int:
+        return sum(task.get_name() == "release of ses_a" for task in asyncio.all_tasks())
+
+    for _ in range(3):
+        await scene.engine.release(hub)
+
+    async def once() -> bool:
+        return await waiting() == 1
+
+    await until("the end of the others", once)
+    owing = False
+    hub.step(v.Watch(1, wanted=False))
+
+    async def gone() -> bool:
+        return await waiting() == 0
+
+    await until("the end of the wait", gone)
+    assert "ses_a" not in scene.engine.watch
+
+
+async def test_a_descendant_that_makes_room_is_heard_no_more(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descendants, "BOUND", 4)
+    scene.engine.hub(Session(id="ses_a"), "/srv")
+    for number in range(5):
+        data = {"sessionID": f"ses_{number}", "parentID": "ses_a"}
+        scene.stub.inject({"id": f"evt_{number}", "type": "session.created", "data": data})
+
+    async def followed() -> bool:
+        return "ses_4" in scene.engine.watch
+
+    await until("the children", followed)
+    assert "ses_0" not in scene.engine.watch
+    assert len(scene.engine.watch) == scene.engine.tables()["followed"] == 5
 
 
 async def test_a_full_engine_takes_no_more_sessions(scene: Stage) -> None:

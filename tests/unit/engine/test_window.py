@@ -160,7 +160,7 @@ async def test_the_engine_hears_of_the_server_and_of_children(bench: Bench) -> N
     (step,) = await bench.steps(1)
     assert reconcile(step).snapshot.children == (("ses_b", "ses_a"),)
     assert bench.told.pids == [7]
-    assert bench.told.followed == [("ses_b", "ses_a")]
+    assert bench.told.following.root_of("ses_b") == "ses_a"
 
 
 async def test_nothing_is_read_while_the_feed_is_down(bench: Bench) -> None:
