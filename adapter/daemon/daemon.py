@@ -24,6 +24,7 @@ from adapter.daemon.door import Door
 from adapter.daemon.hello import Credentials, Differs, Hello, credentials, read_hello
 from adapter.daemon.link import Link
 from adapter.daemon.listening import Listener
+from adapter.daemon.process import ARRIVING, Room
 from adapter.daemon.refusal import Refusal
 from adapter.engine.engine import Engine
 from adapter.engine.tasks import Tasks
@@ -56,10 +57,8 @@ class Terms:
     """Whom the daemon serves, besides the limit `connections` of its engine."""
 
     allowed_uids: frozenset[int] = field(default_factory=lambda: frozenset({os.getuid()}))
-    room: int = DEFAULTS.connections
-    """Clients for whom there are descriptors."""
-    arriving: int = 256
-    """Clients without a hello so far; one more is sent away."""
+    room: Room = field(default_factory=lambda: Room(DEFAULTS.connections, ARRIVING))
+    """Clients for whom there are descriptors, with a hello and without one so far."""
     hello_seconds: float = ANSWER_SECONDS
     differs: Differs = lambda _: None
 
@@ -188,7 +187,7 @@ class Daemon:
             )
         if self.state is not State.SERVING:
             raise self._is_ending()
-        if len(self._arriving) >= self.terms.arriving:
+        if len(self._arriving) >= self.terms.room.arriving:
             raise Refusal(TEMPORARY, CROWD)
 
     async def _greet(self, link: Link, who: Credentials) -> None:
@@ -215,7 +214,7 @@ class Daemon:
         if self.state is not State.SERVING:
             raise self._is_ending()
         # What those that leave have left behind is still at work, and bounded likewise.
-        limit = min(self.engine.settings.limits.connections, self.terms.room)
+        limit = min(self.engine.settings.limits.connections, self.terms.room.clients)
         if len(self._served) >= limit or len(self._leaving) >= limit:
             self.engine.counters.hit(Bound.CONNECTIONS)
             most = counted(limit, "client")

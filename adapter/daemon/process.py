@@ -6,14 +6,20 @@ import ctypes
 import logging
 import os
 import resource
+from dataclasses import dataclass
 from typing import Final
 
 from contract.words import counted
 
 logger = logging.getLogger(__name__)
 
-OTHERS: Final = 192
-"""Descriptors besides one for each client: the server's connections, sockets, the log."""
+OTHERS: Final = 256
+"""Descriptors besides those of clients: two pools of 64 connections to the server, 64 of those who
+ask at the admin socket, sockets, the log."""
+ARRIVING: Final = 256
+"""Clients whose hello is awaited."""
+SHARE: Final = 0.75
+"""Of clients that are served, in what is left of a limit that is too low for all."""
 
 
 PR_SET_DUMPABLE: Final = 4
@@ -47,19 +53,37 @@ def load_no_authorities() -> None:
     os.environ.update(dict.fromkeys(AUTHORITIES, os.devnull))
 
 
-def room_for_clients(wanted: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """For how many there are descriptors."""
+
+    clients: int
+    arriving: int
+
+
+def room(limit: int, wanted: int) -> Room:
+    """For how many clients, of those wanted, a limit leaves descriptors beside what serves them."""
+    left = limit - OTHERS
+    if left >= wanted + ARRIVING:
+        return Room(wanted, ARRIVING)
+    clients = max(1, min(wanted, int(left * SHARE)))
+    return Room(clients, max(1, left - clients))
+
+
+def room_for_clients(wanted: int) -> Room:
     """How many clients, of those wanted, leave enough descriptors for what serves them (O-34).
 
     Raises the soft limit as far as it is needed and the hard one lets it.
     """
-    needed = wanted + OTHERS
+    needed = wanted + ARRIVING + OTHERS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY or soft >= needed:
-        return wanted
-    room = max(soft - OTHERS, 1)
-    limit, clients = counted(soft, "descriptor"), counted(room, "client")
-    logger.warning("a limit of %s leaves room for %s", limit, clients)
-    return room
+        return Room(wanted, ARRIVING)
+    found = room(soft, wanted)
+    limit, clients = counted(soft, "descriptor"), counted(found.clients, "client")
+    arriving = counted(found.arriving, "client")
+    logger.warning("a limit of %s leaves room for %s, and %s that come", limit, clients, arriving)
+    return found

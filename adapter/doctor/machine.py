@@ -11,7 +11,7 @@ import os
 import resource
 from typing import Final
 
-from adapter.daemon.process import OTHERS
+from adapter.daemon.process import room
 from adapter.doctor.findings import Finding, good, skipped, warning
 
 DESCRIPTORS: Final = "descriptors"
@@ -31,12 +31,11 @@ def descriptors(connections: int) -> Finding:
 
 def judge_descriptors(hard: int | None, connections: int) -> Finding:
     """`hard` is None where there is no limit."""
-    if hard is None or hard >= connections + OTHERS:
+    if hard is None or (left := room(hard, connections).clients) >= connections:
         return good(DESCRIPTORS, f"There are enough for a daemon of {connections} clients.")
-    room = max(hard - OTHERS, 1)
     return warning(
         DESCRIPTORS,
-        f"The limit of {hard} descriptors leaves a daemon room for {room} clients of the "
+        f"The limit of {hard} descriptors leaves a daemon room for {left} clients of the "
         f"{connections} that it may have.",
         "Raise it, by LimitNOFILE= in the daemon's unit or by `ulimit -Hn`.",
     )

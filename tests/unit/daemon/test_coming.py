@@ -14,6 +14,7 @@ import pytest
 from adapter.daemon.daemon import State, Terms
 from adapter.daemon.door import LOOK
 from adapter.daemon.hello import Differs
+from adapter.daemon.process import Room
 from adapter.limits import Bound, Limits
 from contract.attach import ACCEPTED, AUTH, TEMPORARY, USAGE
 from stubs.waiting import until
@@ -76,7 +77,7 @@ async def test_one_client_too_many_is_told_and_comes_in_later(tmp_path: Path) ->
 
 
 async def test_those_who_say_nothing_are_bounded_and_have_their_time(tmp_path: Path) -> None:
-    async with house(tmp_path, Terms(arriving=1, hello_seconds=0.2)) as home:
+    async with house(tmp_path, Terms(room=Room(8, 1), hello_seconds=0.2)) as home:
         silent = await home.caller()
 
         async def here() -> bool:

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from adapter.daemon.process import OTHERS
+from adapter.daemon.admin.service import CONNECTIONS
+from adapter.daemon.process import ARRIVING, OTHERS, Room, room
+from adapter.upstream.transport import ServerSettings
 
 SCRIPT = """
 import resource, sys
@@ -49,18 +51,30 @@ def test_nothing_of_its_memory_comes_into_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "wanted", "room", "after"),
+    ("soft", "hard", "wanted", "left", "after"),
     [
-        (1024, 1024, 256, 256, 1024),
-        (64, 1024, 256, 256, 256 + OTHERS),
-        (64, 200, 256, 200 - OTHERS, 200),
-        (64, 64, 256, 1, 64),
+        (1024, 1024, 256, Room(256, ARRIVING), 1024),
+        (64, 1024, 256, Room(256, ARRIVING), 256 + ARRIVING + OTHERS),
+        (64, OTHERS + 400, 256, Room(256, 144), OTHERS + 400),
+        (64, OTHERS + 100, 256, Room(75, 25), OTHERS + 100),
+        (64, OTHERS + 100, 10, Room(10, 90), OTHERS + 100),
+        (64, 64, 256, Room(1, 1), 64),
     ],
 )
 def test_clients_leave_descriptors_for_what_serves_them(
-    soft: int, hard: int, wanted: int, room: int, after: int
+    soft: int, hard: int, wanted: int, left: Room, after: int
 ) -> None:
     argv = [sys.executable, "-c", SCRIPT, str(soft), str(hard), str(wanted)]
     done = subprocess.run(argv, capture_output=True, check=True, timeout=30)
-    assert done.stdout.decode().split() == [str(room), str(after)]
-    assert (b"leaves room for" in done.stderr) is (room < wanted)
+    assert done.stdout.decode() == f"{left} {after}\n"
+    assert (b"leaves room for" in done.stderr) is (left != Room(wanted, ARRIVING))
+
+
+def test_whatever_serves_clients_is_counted() -> None:
+    """And no process with all of these and all that are silent goes beyond what it reckons with."""
+    operator = 2 * CONNECTIONS
+    assert 2 * ServerSettings().connections + operator + 32 <= OTHERS
+    for limit in range(OTHERS + 2, OTHERS + 600):
+        found = room(limit, 256)
+        assert found.clients + found.arriving + OTHERS <= limit
+        assert min(found.clients, found.arriving) > 0

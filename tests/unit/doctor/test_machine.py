@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from adapter.daemon.process import OTHERS
+from adapter.daemon.process import ARRIVING, OTHERS
 from adapter.doctor import machine
 from adapter.doctor.findings import State
 
 
 def test_room_for_clients_is_counted_in_descriptors() -> None:
     assert machine.judge_descriptors(None, 256).state is State.OK
-    assert machine.judge_descriptors(256 + OTHERS, 256).state is State.OK
-    short = machine.judge_descriptors(OTHERS + 10, 256)
+    assert machine.judge_descriptors(256 + ARRIVING + OTHERS, 256).state is State.OK
+    short = machine.judge_descriptors(OTHERS + 12, 256)
     assert (short.state, short.code) == (State.WARNING, 0)
-    assert "room for 10 clients" in short.sentence
+    assert "room for 9 clients" in short.sentence
 
 
 @pytest.mark.parametrize(
