@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from stubs.client import AcpClientError
 from stubs.client.client import AgentGone
@@ -16,8 +17,12 @@ from stubs.waiting import until
 from tests.scenarios.backends import Backend
 from tests.scenarios.stage import FrontEnd, Json, agent_env, checked_agent, impatient_argv
 from tests.support.checked import CheckedClient
+from tests.support.impatient import GAP_VARIABLE
 
-LOST = "no answer"
+GAP_SECONDS: Final = 8
+"""Until an adapter gives a server up that is away: longer than a busy machine needs for any cell
+that brings it back."""
+LOST: Final = "no answer"
 """What a client has that left, or whose agent was killed."""
 
 
@@ -38,9 +43,8 @@ class Lane:
         """A client behind the proxy."""
         if self._agent is None or self._agent.process.returncode is not None:
             await self.aclose()
-            started = checked_agent(
-                impatient_argv(self.proxy.url), agent_env(self.backend.password)
-            )
+            env = {**agent_env(self.backend.password), GAP_VARIABLE: str(GAP_SECONDS)}
+            started = checked_agent(impatient_argv(self.proxy.url), env)
             self._agent = await self._agents.enter_async_context(started)
         return self._agent
 
