@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from adapter.daemon import ending
+from adapter.daemon.arrivals import Arrivals
 from adapter.daemon.clients import Client
 from adapter.daemon.door import Door
 from adapter.daemon.hello import Credentials, Differs, Hello, credentials, read_hello
@@ -77,6 +78,7 @@ class Daemon:
         refusal = Refusal(TEMPORARY, SHORT).line()
         self._door = Door(listener, self._arrived, refusal, engine.sleep)
         self._arriving = Tasks()
+        self._silent = Arrivals[Link]()
         self._served: dict[int, Client] = {}
         self._serving = Tasks()
         self._leaving = Tasks()
@@ -177,7 +179,13 @@ class Daemon:
             logger.info("a client that came has left again: %s", error)
             link.close()
         else:
+            self._silent.add(link, who)
             self._arriving.start(self._greet(link, who), f"hello of process {who.pid}")
+            while len(self._silent) > self.terms.room.arriving:
+                crowding = self._silent.crowding()
+                self._silent.discard(crowding)
+                # Its reader finds it closed.
+                self._send_away(crowding, Refusal(TEMPORARY, CROWD))
 
     def _check(self, who: Credentials) -> None:
         if who.uid not in self.terms.allowed_uids:
@@ -187,14 +195,13 @@ class Daemon:
             )
         if self.state is not State.SERVING:
             raise self._is_ending()
-        if len(self._arriving) >= self.terms.room.arriving:
-            raise Refusal(TEMPORARY, CROWD)
 
     async def _greet(self, link: Link, who: Credentials) -> None:
         """Hear the hello; the client is served from then on, or told why not."""
         client = None
         try:
             hello = await read_hello(link, self.terms.hello_seconds)
+            self._silent.discard(link)
             if hello is not None:
                 self._admit(hello)
                 client = Client(next(self._numbers), self.engine, link, who, hello)
@@ -207,6 +214,7 @@ class Daemon:
             self._send_away(link, self._is_ending())
             raise
         finally:
+            self._silent.discard(link)
             if client is None:
                 link.close()
 

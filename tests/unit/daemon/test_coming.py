@@ -84,9 +84,19 @@ async def test_those_who_say_nothing_are_bounded_and_have_their_time(tmp_path: P
             return home.daemon.tables()["arriving"] == 1
 
         await until("the silent one is here", here)
-        await refused(await home.caller(), TEMPORARY, b"")
         await refused(silent, TEMPORARY, b"")
         await home.client()
+
+
+async def test_those_who_say_nothing_keep_nobody_out(tmp_path: Path) -> None:
+    """The first of them makes room for one more, which may have something to say."""
+    async with house(tmp_path, Terms(room=Room(8, 2), hello_seconds=60)) as home:
+        silent = [await home.caller() for _ in range(2)]
+        for _ in range(3):
+            await home.client()
+            await refused(silent.pop(0), TEMPORARY, b"")
+            silent.append(await home.caller())
+        assert len(home.daemon.clients) == 3
 
 
 async def test_one_that_leaves_without_a_word_is_nobody(tmp_path: Path) -> None:
