@@ -86,6 +86,8 @@ class Daemon:
         # None: as the engine's settings say.
         self._interrupts: bool | None = None
         self._drained_by: float | None = None
+        self._closing = Tasks()
+        self._close: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -94,8 +96,11 @@ class Daemon:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
-        await self._door.aclose(self._is_ending().line())
+        try:
+            await self.close()
+        finally:
+            await self._closing.aclose()
+            await self._door.aclose(self._is_ending().line())
 
     @property
     def drain_seconds(self) -> float | None:
@@ -145,26 +150,33 @@ class Daemon:
 
         From here on those who come to a socket that was passed wait in its queue for the next
         daemon, which is started soon; there is nobody else who would answer at one of ours.
+
+        It is done once: who calls it again waits for the same end, and who stops to wait for it
+        stops nothing.
         """
-        if self.state is State.CLOSED:
-            await self._over.wait()
-            return
-        self.state = State.CLOSED
-        self._interrupts = interrupt
-        if not self.listener.is_ours:
-            await self._door.aclose()
-        await self._arriving.aclose()
-        for client in self.clients:
-            client.hang_up(interrupt=interrupt)
+        if self._close is None:
+            self.state = State.CLOSED
+            self._interrupts = interrupt
+            if not self.listener.is_ours:
+                self._door.shut()
+            self._close = self._closing.start(self._end(interrupt), "end of the daemon")
+        await asyncio.shield(self._close)
+
+    async def _end(self, interrupt: bool) -> None:
         try:
-            async with asyncio.timeout(LEAVING):
-                while rest := frozenset({*self._serving, *self._leaving}):
-                    await asyncio.wait(rest)
-        except TimeoutError:
-            logger.warning("some of what clients have left could not be put in order in time")
-        await self._serving.aclose()
-        await self._leaving.aclose()
-        self._over.set()
+            await self._arriving.aclose()
+            for client in self.clients:
+                client.hang_up(interrupt=interrupt)
+            try:
+                async with asyncio.timeout(LEAVING):
+                    while rest := frozenset({*self._serving, *self._leaving}):
+                        await asyncio.wait(rest)
+            except TimeoutError:
+                logger.warning("some of what clients have left could not be put in order in time")
+        finally:
+            await self._serving.aclose()
+            await self._leaving.aclose()
+            self._over.set()
 
     # --- those who come -------------------------------------------------------------------
 

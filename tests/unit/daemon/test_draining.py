@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapter.daemon.clients import Client
 from adapter.daemon.daemon import State
 from adapter.daemon.door import LOOK
 from adapter.daemon.listening import Listener, listen
@@ -207,3 +208,36 @@ async def test_whoever_runs_the_daemon_hears_of_its_end(tmp_path: Path) -> None:
         await asyncio.gather(home.daemon.close(), home.daemon.close())
         await running_it
     assert not home.path.exists()
+
+
+async def test_whoever_stops_to_wait_for_its_end_stops_nothing(tmp_path: Path) -> None:
+    async with asyncio.timeout(LONG_ENOUGH), house(tmp_path) as home:
+        caller = await home.client()
+        running_it = asyncio.create_task(home.daemon.run())
+        closing = asyncio.create_task(home.daemon.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert home.daemon.state is State.CLOSED
+        await running_it
+        await caller.over()
+    assert not home.path.exists()
+
+
+async def test_an_end_that_fails_is_told_to_all_and_gives_up_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        async with asyncio.timeout(LONG_ENOUGH), house(tmp_path) as home:
+            await home.client()
+            monkeypatch.setattr(Client, "hang_up", fail)
+            running_it = asyncio.create_task(home.daemon.run())
+            with pytest.raises(OSError, match="no"):
+                await home.daemon.close()
+            await running_it
+    assert not home.path.exists()
+    assert home.daemon.tables() == NOBODY
