@@ -21,7 +21,7 @@ LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all: --requirement
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --group build \
   --generate-hashes --no-annotate --custom-compile-command 'make lock' $(ARGS)
 
-.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress matrix soak drift clean
+.PHONY: help setup dev run test test-long unit lint format tools systemd lock record bench stress matrix soak drift inventory clean
 
 help:
 	@echo 'run     a conversation through the adapter on the stub server (REAL=1: on the real one)'
@@ -38,6 +38,7 @@ help:
 	@echo 'matrix  every fault in every phase of a turn, on both servers: docs/fault-matrix.md'
 	@echo 'soak    50 clients under faults for ten minutes (ARGS="--seconds 60 --users 20")'
 	@echo 'drift   routes and scenarios on a server that runs here: URL=... ARGS="--password-file FILE"'
+	@echo 'inventory  what is kept and which routes are used: contract/INVENTORY.md'
 	@echo 'bench   the benchmarks;  clean: remove .venv, .tools and the caches'
 
 setup: $(RUNTIME)
@@ -91,6 +92,9 @@ soak: $(DEV)
 
 drift: $(DEV)
 	$(BIN)/python -m tests.drift $(URL) $(ARGS)
+
+inventory: $(DEV)
+	$(BIN)/python -m tests.inventory
 
 $(RUNTIME): pyproject.toml requirements.txt scripts/opencode-acp tools/venv
 	$(LOCKED) requirements.txt

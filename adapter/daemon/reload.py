@@ -33,7 +33,7 @@ class Configuration:
 
     def __init__(self, options: Options, environ: Mapping[str, str]) -> None:
         self._options = options
-        self._environ = dict(environ)
+        self._environ: Mapping[str, str] = dict(environ)
         self.start = read_start(options, self._environ)
         self.settings = config.settings(self.start)
 

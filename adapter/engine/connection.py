@@ -71,7 +71,7 @@ class Connection:
         opening, ending, choosing = Opening(desk), Ending(desk), Choosing(desk)
         loading = Loading(desk, opening, self._backlog, self._send, self._relaxed)
         self._prompting = Prompting(desk, self._backlog.drained)
-        self._methods: dict[str, Method] = {
+        self._methods: Mapping[str, Method] = {
             "initialize": self._initialize,
             "session/new": opening.new,
             "session/load": loading.load,

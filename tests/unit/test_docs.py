@@ -21,6 +21,7 @@ from tests.support.structure import modules, parse
 PAGES: Final = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "contract" / "INVENTORY.md",
 ]
 MINUS: Final = "\N{MINUS SIGN}"
 # Paths in backticks that begin with one of these are files of the project.
