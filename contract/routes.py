@@ -80,6 +80,7 @@ FORM_DISMISS: Final = _use(
 AGENTS: Final = _need("GET", "/api/agent", "the mode choices of a directory")
 MODELS: Final = _need("GET", "/api/model", "the model and effort choices of a directory")
 MODEL_DEFAULT: Final = _need("GET", "/api/model/default", "the model of a session without choice")
+PLUGINS: Final = _use("GET", "/api/plugin", "whether a directory has booted: this list comes last")
 COMMANDS: Final = _use("GET", "/api/command", "the slash commands of a directory")
 SKILLS: Final = _use("GET", "/api/skill", "the skills of a directory, as slash commands")
 AGENT_SET: Final = _need("POST", f"{_S}/agent", "session/set_mode, and the mode choice")
@@ -98,7 +99,7 @@ USED: Final = (
     SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_DELETE, SESSION_FORK, LOCATION, ACTIVE,
     PROMPT, COMMAND, COMPACT, INTERRUPT, INBOX, INBOX_DELETE, INBOX_PATCH, MESSAGES, MESSAGE,
     PERMISSIONS, PERMISSION_REPLY, FORMS, FORM_REPLY, FORM_DISMISS,
-    AGENTS, MODELS, MODEL_DEFAULT, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
+    AGENTS, MODELS, MODEL_DEFAULT, PLUGINS, COMMANDS, SKILLS, AGENT_SET, MODEL_SET,
     MCP_LIST, MCP_PUT, MCP_REMOVE,
 )  # fmt: skip
 OF_TURNS: Final = frozenset(
@@ -202,7 +203,6 @@ UNUSED: Final = (
         "GET /api/provider/{providerID}",
         "GET /api/permission/saved",
         "DELETE /api/permission/saved/{id}",
-        "GET /api/plugin",
         "POST /api/plugin/check",
         "POST /api/plugin/update",
         "POST /api/rpc/{rpcID}/{method}",

@@ -48,8 +48,8 @@ WORKAROUNDS: Final = (
     ),
     Workaround(
         name="polling a fresh catalogue",
-        rationale="Agents and models of a directory that boots are empty lists with status 200.",
-        source="facts, section 9",
+        rationale="Lists of a directory that boots are empty or built-in alone, with status 200.",
+        source="facts, section 9; the lists in the course of a boot",
         limits="A server without any model costs the first session of a directory the deadline.",
         reconciliation="Events that say that a list changed invalidate what was read.",
         removal="The lists wait for the boot, or their answer says that it is not over.",

@@ -72,10 +72,12 @@ def config(model_url: str, permission: Permission, extra: Mapping[str, Any]) -> 
 class RealServer:
     """One `opencode serve` on loopback. Made by `real_server`; not started yet.
 
-    `port` 0 takes a free one.
+    `port` 0 takes a free one. `catalogue` is what it has built in of providers, in the form of
+    models.dev: nothing.
     """
 
     def __init__(self, root: Path, model: ScriptedModel, port: int = 0) -> None:
+        self.catalogue: Mapping[str, Any] = {}
         self.url = ""
         self.username = USERNAME
         self.password = PASSWORD
@@ -120,7 +122,7 @@ class RealServer:
         """
         self.home.mkdir(exist_ok=True)
         models = self._root / "models.json"
-        models.write_text("{}", encoding="utf-8")
+        models.write_text(json.dumps(self.catalogue), encoding="utf-8")
         offset = self.log.stat().st_size if self.log.exists() else 0
         argv = [str(opencode()), "serve", "--hostname", "127.0.0.1", "--port", str(self._port)]
         with self.log.open("ab") as log:
@@ -192,15 +194,21 @@ class RealServer:
 
 @asynccontextmanager
 async def real_server(
-    root: Path, permission: Permission | None = None, *, port: int = 0, **extra: Any
+    root: Path,
+    permission: Permission | None = None,
+    *,
+    port: int = 0,
+    catalogue: Mapping[str, Any] | None = None,
+    **extra: Any,
 ) -> AsyncIterator[RealServer]:
     """Model and server, running; `server.project` is a project with that `permission`.
 
-    `root` is an empty directory. At the end everything that the server started is
-    killed too. Raises MissingPartError without the real parts.
+    `catalogue` is that of `RealServer`. `root` is an empty directory. At the end everything that
+    the server started is killed too. Raises MissingPartError without the real parts.
     """
     async with ScriptedModel() as model:
         server = RealServer(root, model, port)
+        server.catalogue = catalogue or {}
         server.home.mkdir()
         server.add_project("project", permission, **extra)
         try:

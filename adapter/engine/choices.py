@@ -1,7 +1,8 @@
 """Model, effort and mode of a session as ACP config options and modes (pure).
 
 A choice that nobody made is not invented: a session without a choice shows the server's default
-model and the first primary agent, which are what the server itself would use.
+model and the first primary agent, which are what the server itself would use: it lists the agent
+that its configuration names as the default before all others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ MODE: Final = "mode"
 # acpx sets this one when it is told a timeout; it has no meaning here and is accepted.
 TIMEOUT: Final = "timeout"
 NO_EFFORT: Final = "default"
-DEFAULT_AGENT: Final = "build"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,7 @@ class Choices:
     def current_mode(self) -> str | None:
         if self.agent is not None:
             return self.agent
-        ids = [agent.id for agent in self.agents]
-        return DEFAULT_AGENT if DEFAULT_AGENT in ids else next(iter(ids), None)
+        return next((agent.id for agent in self.agents), None)
 
     def options(self) -> list[Json]:
         """The whole list of `configOptions`; an option without a value is left out."""

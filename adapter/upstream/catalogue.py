@@ -1,8 +1,9 @@
 """The agents and models of a directory, read when they are settled and kept until they change.
 
 A directory that the server has not used yet answers 200 with empty lists for 0.7-2.1 s while it
-boots (OpenCode facts, section 9). Every directory that is asked for is booted, so only the ones
-that sessions live in are ever read.
+boots (OpenCode facts, section 9), and half-way with the built-in agents and models alone: then a
+built-in model is the default that the configuration replaces. Its plugins are listed last. Every
+directory that is asked for is booted, so only the ones that sessions live in are ever read.
 Workaround "polling a fresh catalogue".
 """
 
@@ -31,13 +32,17 @@ MAX_DIRECTORIES: Final = 256
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a session of a directory can choose from; `default` is the model without a choice."""
+    """What a session of a directory can choose from; `default` is the model without a choice.
+
+    `booted` is whether the server had read the directory's configuration before the lists were.
+    """
 
     agents: tuple[Agent, ...]
     models: tuple[Model, ...]
     default: Model | None
     commands: tuple[Command, ...] = ()
     skills: tuple[Skill, ...] = ()
+    booted: bool = True
 
     @property
     def complete(self) -> bool:
@@ -45,7 +50,7 @@ class Catalogue:
 
         Commands and skills may come later: then the server says that they changed.
         """
-        return bool(self.agents and self.models)
+        return bool(self.booted and self.agents and self.models)
 
 
 @dataclass(frozen=True)
@@ -159,18 +164,24 @@ class Catalogues:
 
     async def _read(self, directory: str) -> Catalogue:
         server = self._server
+        # Asked first: what is read behind a boot that is over is no half of it.
+        booted = await server.booted(directory)
         try:
             async with asyncio.TaskGroup() as group:
                 models = group.create_task(server.models(directory))
                 default = group.create_task(server.default_model(directory))
                 commands = group.create_task(_optional(server.commands(directory)))
                 skills = group.create_task(_optional(server.skills(directory)))
+                agents = group.create_task(server.agents(directory))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
-        # Those of the configuration come last while a directory boots.
-        agents = await server.agents(directory)
         return Catalogue(
-            agents, models.result(), default.result(), commands.result(), skills.result()
+            agents.result(),
+            models.result(),
+            default.result(),
+            commands.result(),
+            skills.result(),
+            booted,
         )
 
 

@@ -18,7 +18,13 @@ import httpx
 
 from adapter.upstream.acceptance import Acceptance
 from adapter.upstream.credentials import Credential
-from adapter.upstream.errors import Ambiguous, SessionMissing, ShapeMismatch, TooLarge
+from adapter.upstream.errors import (
+    Ambiguous,
+    Refused,
+    SessionMissing,
+    ShapeMismatch,
+    TooLarge,
+)
 from adapter.upstream.history import History
 from adapter.upstream.mcp import McpServers
 from adapter.upstream.posts import Posts
@@ -340,6 +346,14 @@ class Server:
         answer = await self._http.call(routes.MODEL_DEFAULT, query=_location(directory))
         model = data(answer)
         return None if model is None else shaped(Model, model)
+
+    async def booted(self, directory: str) -> bool:
+        """Whether the lists of a directory are whole; of a server that does not tell, they are."""
+        try:
+            answer = await self._http.call(routes.PLUGINS, query=_location(directory))
+        except Refused:
+            return True
+        return bool(objects(data(answer)))
 
     async def commands(self, directory: str) -> tuple[Command, ...]:
         answer = await self._http.call(

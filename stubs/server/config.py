@@ -17,8 +17,9 @@ class Settings:
     first turn of a session, so that a background child outlives its parent's step), `step_end`
     between the last tool or text of a step and its end, `wind_down` between an interrupt and the
     events that end the turn, `interrupt_reply` before the answer to an interrupt. `boot` is how
-    long a fresh directory answers its lists empty. `unseen` are directories that the server has and
-    the adapter cannot see, as from within a sandbox.
+    long a fresh directory answers its lists without its configuration: empty for the first half,
+    then with what is built in. `unseen` are directories that the server has and the adapter cannot
+    see, as from within a sandbox.
     """
 
     password: str | None = None

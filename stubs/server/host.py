@@ -90,6 +90,7 @@ class Host:
             self.ids, self.store, self.journal, self.executions, self.background
         )
         self._boots: dict[str, asyncio.Task[None]] = {}
+        self._half_booted: set[str] = set()
         self._located: set[str] = set()
 
     @property
@@ -100,6 +101,13 @@ class Host:
     def project(self, directory: str) -> Project:
         """The directory's configuration, read anew."""
         return Project(directory)
+
+    def listed(self, directory: str) -> Project | None:
+        """What the lists of a directory are of: of nothing at first, of what is built in half-way
+        through its boot, of its configuration from then on."""
+        if self.boot(directory) is None:
+            return self.project(directory)
+        return Project(directory, configured=False) if directory in self._half_booted else None
 
     def has(self, directory: str) -> bool:
         """Whether a location exists; one that was used does until the server ends."""
@@ -134,13 +142,16 @@ class Host:
         await self.reloads.stop()
         boots = list(self._boots.values())
         self._boots.clear()
+        self._half_booted.clear()
         self._located.clear()
         for boot in boots:
             boot.cancel()
         await asyncio.gather(*boots, return_exceptions=True)
 
     async def _boot(self, directory: str) -> None:
-        await asyncio.sleep(self.settings.boot)
+        await asyncio.sleep(self.settings.boot / 2)
+        self._half_booted.add(directory)
+        await asyncio.sleep(self.settings.boot / 2)
         for name in BOOTED:
             self.journal.plain(f"{name}.updated", {}, directory)
 

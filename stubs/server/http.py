@@ -87,6 +87,7 @@ ROUTES: Final[tuple[tuple[str, str, Handler, str], ...]] = (
     ("GET", "/api/agent/{agentID}", catalog.agent, "agent.get"),
     ("GET", "/api/model", catalog.models, "model.list"),
     ("GET", "/api/model/default", catalog.default_model, "model.default"),
+    ("GET", "/api/plugin", catalog.plugins, "plugin.list"),
     ("GET", "/api/provider", catalog.providers, "provider.list"),
     ("GET", "/api/command", catalog.commands, "command.list"),
     ("GET", "/api/skill", catalog.skills, "skill.list"),

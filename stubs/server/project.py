@@ -23,22 +23,21 @@ KEY: Final = "stub-secret-key"
 
 
 class Project:
-    """The configuration of one directory, read when it is made. A broken file counts as empty."""
+    """The configuration of one directory, read when it is made. A broken file counts as empty,
+    and one that is not `configured` is not looked at."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, *, configured: bool = True) -> None:
         self.directory = directory
-        self._config = _read(os.path.join(directory, "opencode.json"))
+        self._config = _read(os.path.join(directory, "opencode.json")) if configured else {}
         self.models: list[Json] = list(self._models())
-        self.agents: list[Json] = list(self._agents())
+        agents = list(self._agents())
+        self.default_agent = _default(agents, self._config.get("default_agent"))
+        """The agent of a session that has selected none; it is listed first."""
+        self.agents: list[Json] = sorted(agents, key=lambda one: one["id"] != self.default_agent)
 
     def agent(self, name: str) -> Json | None:
         """The agent of that id, or None."""
         return next((agent for agent in self.agents if agent["id"] == name), None)
-
-    @property
-    def default_agent(self) -> str:
-        """The agent of a session that has selected none."""
-        return str(self._config.get("default_agent", "build"))
 
     def model(self, ref: Json) -> Json | None:
         """The model that a reference {id, providerID} names, or None."""
@@ -149,6 +148,14 @@ class Project:
             yield _model("fake", "fake-1", {"name": "Fake 1", "cost": cost})
             two = {"name": "Fake 2", "variants": [{"id": "low"}, {"id": "high"}]}
             yield _model("fake", "fake-2", {**two, "limit": {"context": 50000, "output": 4000}})
+
+
+def _default(agents: list[Json], wanted: Any) -> str:
+    """The agent that the configuration wants, if a session could select it."""
+    for agent in agents:
+        if agent["id"] == wanted and agent["mode"] != "subagent" and not agent["hidden"]:
+            return str(wanted)
+    return "build"
 
 
 def _agent(name: str, title: str, own: Json, rules: list[Json]) -> Json:

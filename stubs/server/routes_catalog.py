@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Final
 
 from aiohttp import web
@@ -22,6 +23,15 @@ from stubs.server.replies import (
 from stubs.server.wire import Json, digest, dumps, now_ms
 
 TMP: Final = "opencode-stub"
+# One of the plugins that are built in.
+PLUGIN: Final = MappingProxyType(
+    {
+        "id": "opencode.agent",
+        "source": {"type": "builtin"},
+        "features": {"server": True},
+        "state": {"status": "active"},
+    }
+)
 
 
 async def info(request: web.Request) -> web.Response:
@@ -50,9 +60,17 @@ async def models(request: web.Request) -> web.Response:
 
 
 async def default_model(request: web.Request) -> web.Response:
-    """GET /api/model/default: there even while the list is still empty."""
+    """GET /api/model/default: null while nothing is listed."""
     directory = _existing(request)
-    return located(directory, host_of(request).project(directory).default_model)
+    project = host_of(request).listed(directory)
+    return located(directory, project and project.default_model)
+
+
+async def plugins(request: web.Request) -> web.Response:
+    """GET /api/plugin: empty until the location has booted."""
+    directory = _existing(request)
+    booting = host_of(request).boot(directory) is not None
+    return located(directory, [] if booting else [dict(PLUGIN)])
 
 
 async def providers(request: web.Request) -> web.Response:
@@ -113,7 +131,7 @@ def _existing(request: web.Request) -> str:
 
 
 def _listed(request: web.Request, pick: Callable[[Project], list[Json]]) -> web.Response:
-    """A list of the location's; it is empty while the location boots."""
-    directory, host = _existing(request), host_of(request)
-    booting = host.boot(directory) is not None
-    return located(directory, [] if booting else pick(host.project(directory)))
+    """A list of the location's, as far as its boot is."""
+    directory = _existing(request)
+    project = host_of(request).listed(directory)
+    return located(directory, [] if project is None else pick(project))

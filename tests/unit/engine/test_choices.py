@@ -23,8 +23,8 @@ BUILD = Agent(id="build", name="Build", description="Works.")
 PLAN = Agent(id="plan")
 AGENTS = (
     Agent(id="general", mode="subagent"),
-    PLAN,
     BUILD,
+    PLAN,
     Agent(id="title", hidden=True),
     Agent(id="all", mode="all"),
 )
@@ -67,12 +67,14 @@ def test_a_session_without_a_choice_shows_what_the_server_would_use() -> None:
     assert shown(made()) == {
         "model": ("fake/one", ["fake/one", "fake/two", "other/plain"]),
         "effort": ("default", ["default", "low", "high"]),
-        "mode": ("build", ["plan", "build", "all"]),
+        "mode": ("build", ["build", "plan", "all"]),
     }
 
 
-def test_without_the_build_agent_the_first_one_is_the_mode() -> None:
-    assert shown(made(agents=(PLAN,)))["mode"] == ("plan", ["plan"])
+def test_the_agent_that_is_listed_first_is_the_mode_whatever_its_name() -> None:
+    choices = made(agents=(Agent(id="title", hidden=True), PLAN, BUILD))
+    assert shown(choices)["mode"] == ("plan", ["plan", "build"])
+    assert choices.change_mode("build") == SetAgent("build")
 
 
 def test_a_server_without_models_and_agents_offers_nothing() -> None:
@@ -110,7 +112,7 @@ def test_a_variant_that_is_called_default_is_not_listed_twice() -> None:
 @pytest.mark.parametrize("agent", ["general", "title", "vanished"])
 def test_an_agent_that_cannot_be_chosen_is_shown_while_it_is_current(agent: str) -> None:
     choices = made(agent=agent)
-    assert shown(choices)["mode"] == (agent, ["plan", "build", "all", agent])
+    assert shown(choices)["mode"] == (agent, ["build", "plan", "all", agent])
     modes: Any = choices.modes()
     assert modes["currentModeId"] == agent
     assert modes["availableModes"][-1] == {"id": agent, "name": agent}
@@ -120,8 +122,8 @@ def test_modes_name_and_describe_the_agents() -> None:
     modes: Any = made().modes()
     assert modes["currentModeId"] == "build"
     assert modes["availableModes"][:2] == [
-        {"id": "plan", "name": "plan"},
         {"id": "build", "name": "Build", "description": "Works."},
+        {"id": "plan", "name": "plan"},
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from stubs.server import Settings, StubServer
 from stubs.server.http import ROUTES
+from stubs.waiting import until
 from tests.unit.stubs.server_client import Client, Json
 
 
@@ -215,12 +217,29 @@ async def test_the_description_lists_every_route(client: Client) -> None:
     assert listed == {(method, path) for method, path, _, _ in ROUTES}
 
 
-async def test_a_fresh_directory_has_empty_lists_until_it_has_booted(client: Client) -> None:
-    async with (
-        StubServer(Settings(boot=0.2)) as stub,
-        Client(stub.url, client.directory) as own,
-    ):
-        path = f"/api/agent?location%5Bdirectory%5D={client.directory}"
-        assert await own.get(path) == []
+async def test_a_fresh_directory_lists_nothing_then_what_is_built_in_then_its_own(
+    client: Client,
+) -> None:
+    directory = Path(client.directory)
+    config = {"default_agent": "poet", "agent": {"poet": {}}, "model": "fake/fake-2"}
+    (directory / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
+    async with StubServer(Settings(boot=0.4)) as stub, Client(stub.url, client.directory) as own:
+
+        async def look() -> tuple[str | None, str | None, bool]:
+            place = f"location%5Bdirectory%5D={client.directory}"
+            paths = ("agent", "model/default", "plugin")
+            agents, default, plugins = [await own.get(f"/api/{path}?{place}") for path in paths]
+            return agents[0]["id"] if agents else None, default and default["id"], bool(plugins)
+
+        seen = [await look()]
+
+        async def booted() -> bool:
+            seen.append(await look())
+            return seen[-1][2]
+
+        await until("it has booted", booted)
         await own.until(lambda event: event["type"] == "plugin.updated")
-        assert "build" in [agent["id"] for agent in await own.get(path)]
+    steps = [(None, None, False), ("build", "fake-1", False), ("poet", "fake-2", True)]
+    # What is read in three requests may be of two moments.
+    assert [seen[0], seen[-1]] == [steps[0], steps[-1]]
+    assert steps[1] in seen

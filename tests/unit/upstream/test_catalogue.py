@@ -38,10 +38,12 @@ class Clock:
 
 
 class Booting:
-    """Answers the lists of directories that are empty for the first `empty` reads of models."""
+    """Answers the lists of directories that are empty for the first `empty` reads of models,
+    and whose plugins are for the first `booting` of theirs."""
 
-    def __init__(self, mock: respx.MockRouter, empty: int = 0) -> None:
+    def __init__(self, mock: respx.MockRouter, empty: int = 0, booting: int = 0) -> None:
         self.empty = empty
+        self.booting = booting
         self.reads = 0
         self.asked = asyncio.Event()
         self.gate: asyncio.Event | None = None
@@ -50,9 +52,14 @@ class Booting:
         mock.get(f"{API}/model/default").respond(json={"data": MODEL})
         mock.get(f"{API}/command").respond(json={"data": [COMMAND]})
         mock.get(f"{API}/skill").respond(status_code=404)
+        self.plugins = mock.get(f"{API}/plugin").mock(side_effect=self._plugins)
 
     def _agents(self, request: httpx.Request) -> httpx.Response:
         return _list([AGENT] if self.reads >= self.empty // 2 else [])
+
+    def _plugins(self, request: httpx.Request) -> httpx.Response:
+        self.booting -= 1
+        return _list([{"id": "opencode.agent"}] if self.booting < 0 else [])
 
     async def _models(self, request: httpx.Request) -> httpx.Response:
         self.reads += 1
@@ -92,6 +99,34 @@ async def test_a_fresh_directory_is_waited_for(
     assert booting.reads == 7
     assert clock.pauses == sorted(clock.pauses)
     assert (clock.pauses[0], clock.pauses[-1]) == (0.05, 0.4)
+
+
+async def test_half_a_boot_is_waited_for(
+    catalogues: Catalogues, respx_mock: respx.MockRouter
+) -> None:
+    """Its lists have what is built in: another default than the one of the configuration."""
+    booting = Booting(respx_mock, booting=3)
+    assert (await catalogues.get(PLACE)).complete
+    assert booting.reads == 4
+
+
+async def test_half_a_boot_at_the_deadline_is_not_kept(
+    catalogues: Catalogues, respx_mock: respx.MockRouter
+) -> None:
+    booting = Booting(respx_mock, booting=1000)
+    catalogue = await catalogues.get(PLACE)
+    assert (catalogue.complete, len(catalogue.models)) == (False, 1)
+    booting.booting = 0
+    assert (await catalogues.get(PLACE)).complete
+
+
+async def test_a_server_that_lists_no_plugins_is_not_waited_for(
+    catalogues: Catalogues, respx_mock: respx.MockRouter
+) -> None:
+    booting = Booting(respx_mock)
+    booting.plugins.respond(404)
+    assert (await catalogues.get(PLACE)).complete
+    assert booting.reads == 1
 
 
 async def test_a_complete_catalogue_is_kept_until_it_is_invalidated(
