@@ -16,7 +16,7 @@ from adapter import config
 from adapter.daemon.daemon import Daemon, Terms
 from adapter.daemon.process import room_for_clients
 from adapter.options import Options
-from adapter.settings.agreement import differing
+from adapter.settings.agreement import Agreement
 from adapter.start import START_ERRORS, Start, read_start
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ class Configuration:
     def __init__(self, options: Options, environ: Mapping[str, str]) -> None:
         self._options = options
         self._environ: Mapping[str, str] = dict(environ)
+        self._directory = _directory()
         self.start = read_start(options, self._environ)
         self.settings = config.settings(self.start)
 
@@ -44,10 +45,11 @@ class Configuration:
     def terms(self) -> Terms:
         """Whom the daemon serves; a client is held to the settings that are in force then."""
         uids = self.start.allowed_uids
+        agreed = Agreement(self.start, self._directory)
         return Terms(
             allowed_uids=uids if uids is not None else frozenset({os.getuid()}),
             room=room_for_clients(self.settings.limits.connections),
-            differs=lambda hello: differing(self.start, hello.settings, hello.cwd, hello.variables),
+            differs=lambda hello: agreed.differing(hello.settings, hello.cwd, hello.variables),
         )
 
     def reload(self, daemon: Daemon) -> bool:
@@ -78,3 +80,11 @@ class Configuration:
             logger.warning("the password stays as well: it may be that of the other server")
         kept = {name: getattr(old, name) for name in FIXED}
         return replace(new, credential=credential, **kept)
+
+
+def _directory() -> str:
+    """Where paths of this start begin; empty if it is gone. The next reload may be elsewhere."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

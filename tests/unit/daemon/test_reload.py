@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from adapter.daemon.hello import Hello
 from adapter.daemon.reload import Configuration
 from adapter.options import Options
 from stubs.waiting import until
@@ -68,6 +69,21 @@ async def test_a_session_that_is_open_goes_by_the_new_settings(tmp_path: Path) -
         papers.write(allow_always="yes")
         assert papers.reload()
         assert "allow_always" in await offered(caller, session, 1)
+
+
+def test_a_directory_that_is_gone_changes_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths begin where the daemon did."""
+    (gone := tmp_path / "gone").mkdir()
+    (tmp_path / "password").write_text(OLD)
+    (tmp_path / "password").chmod(0o600)
+    monkeypatch.chdir(gone)
+    configuration = Configuration(Options({"password_file": "../password"}), {})
+    differs = configuration.terms().differs
+    gone.rmdir()
+    assert differs(Hello(cwd=str(tmp_path), settings={"password_file": "password"})) is None
+    assert differs(Hello(cwd="/", settings={"password_file": "password"})) is not None
 
 
 async def test_a_turn_that_starts_later_has_the_new_time(tmp_path: Path) -> None:
