@@ -30,7 +30,7 @@ from adapter.daemon.refusal import Refusal
 from adapter.engine.engine import Engine
 from adapter.engine.tasks import Tasks
 from adapter.limits import DEFAULTS, Bound
-from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, TEMPORARY, USAGE
+from contract.attach import ACCEPTED, ANSWER_SECONDS, AUTH, FAULT, TEMPORARY, USAGE
 from contract.words import counted
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ DRAINED: Final = 0.05
 LEAVING: Final = 4.0
 
 SHORT: Final = "The daemon has no descriptor left for another client; try again in a moment."
+FAILED: Final = "The daemon failed at the hello of this client; its log says where."
 CROWD: Final = "Too many clients are about to come; try again in a moment."
 
 
@@ -225,6 +226,9 @@ class Daemon:
         except asyncio.CancelledError:
             self._send_away(link, self._is_ending())
             raise
+        except Exception:
+            logger.exception("the hello of process %d", who.pid)
+            self._send_away(link, Refusal(FAULT, FAILED))
         finally:
             self._silent.discard(link)
             if client is None:

@@ -80,7 +80,9 @@ def _exposure(seen: os.stat_result, trusted: Collection[int], *, sticky: bool) -
 
 def _way(directory: str) -> Iterator[tuple[str, os.stat_result]]:
     """The root, then each directory and link that the kernel goes by; the last is the directory."""
-    rest = os.path.join(os.getcwd(), directory).split("/")[::-1]
+    # Whoever has a whole path needs no directory of this process, which may be gone.
+    whole = directory if os.path.isabs(directory) else os.path.join(os.getcwd(), directory)
+    rest = whole.split("/")[::-1]
     here, links = "/", 0
     yield here, os.lstat(here)
     while rest:

@@ -13,10 +13,10 @@ import pytest
 
 from adapter.daemon.daemon import State, Terms
 from adapter.daemon.door import LOOK
-from adapter.daemon.hello import Differs
+from adapter.daemon.hello import Differs, Hello
 from adapter.daemon.process import Room
 from adapter.limits import Bound, Limits
-from contract.attach import ACCEPTED, AUTH, TEMPORARY, USAGE
+from contract.attach import ACCEPTED, AUTH, FAULT, TEMPORARY, USAGE
 from stubs.waiting import until
 from tests.unit.daemon.house import Caller, hello, house
 
@@ -121,6 +121,16 @@ async def test_a_client_that_wants_something_else_is_told(tmp_path: Path) -> Non
     async with house(tmp_path, Terms(differs=differs)) as home:
         await home.client(hello(set_mcp="notice"))
         await refused(await home.caller(), USAGE, hello(set_mcp="register"))
+
+
+async def test_a_fault_at_a_hello_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: Hello) -> str | None:
+        raise OSError("not there")
+
+    async with house(tmp_path, Terms(differs=fail)) as home:
+        await refused(await home.caller(), FAULT)
+        assert "not there" in caplog.text
+        await home.until_empty()
 
 
 async def test_acp_may_come_with_the_hello(tmp_path: Path) -> None:

@@ -97,6 +97,17 @@ def test_a_path_of_this_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert exposed("", US, sticky=True) == (str(tmp_path), Exposure.WRITERS)
 
 
+def test_a_directory_of_this_process_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    tmp_path.chmod(0o777)
+    assert exposed(str(tmp_path), US, sticky=True) == (str(tmp_path), Exposure.WRITERS)
+
+
 def test_root_and_this_user_are_known_anywhere(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     assert [impostor(str(tmp_path / "s"), uid) for uid in US] == [None, None]
