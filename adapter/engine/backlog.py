@@ -24,9 +24,10 @@ from adapter.limits import DEFAULTS, Limits
 
 logger = logging.getLogger(__name__)
 
-# Entries of one connection; the parts and tools of its turns stay far below. Past it the client
-# counts as one that left.
+# Entries of one connection; the parts and tools of its turns stay far below. Past it, or past so
+# many characters in them, the client counts as one that left: twice what a turn may show.
 ENTRIES: Final = 50_000
+CHARACTERS: Final = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +67,11 @@ class Backlog:
 
     def __len__(self) -> int:
         return sum(len(queue.entries) for queue in self._queues.values())
+
+    @property
+    def characters(self) -> int:
+        """Of the updates that are kept."""
+        return sum(queue.size for queue in self._queues.values())
 
     @property
     def holds(self) -> int:
@@ -153,7 +159,7 @@ class Backlog:
 
     def _mind(self, session_id: str) -> None:
         """Hold the bound, and see that somebody pays."""
-        if len(self) > ENTRIES:
+        if len(self) > ENTRIES or self.characters > CHARACTERS:
             logger.warning("a client that does not read is owed too much; it counts as gone")
             self._close()
             self._give_up()
@@ -165,7 +171,7 @@ class Backlog:
     def _close(self) -> None:
         self._closed = True
         for queue in self._queues.values():
-            queue.entries.clear()
+            queue.clear()
 
     async def _drain(self, session_id: str) -> None:
         self._gone(await self._queues[session_id].pay())

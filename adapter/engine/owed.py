@@ -11,6 +11,7 @@ from typing import Final
 from adapter.acp import updates
 from adapter.core.offsets import Part
 from adapter.core.values import Chunk, OfChild, OfRun
+from adapter.core.weights import size_of
 from adapter.limits import DEFAULTS, Limits
 from adapter.upstream.errors import UpstreamError
 from contract.reads import AssistantRow, ReasoningPart, TextPart
@@ -102,6 +103,8 @@ class Queue:
         self._session_id = session_id
         self._ways = ways
         self.entries: OrderedDict[Key, Text | Json] = OrderedDict()
+        self.size = 0
+        """Characters of the texts that are kept in them."""
         self.turn_is_over = False
         # Characters that may still be kept; none for a client that does not read.
         self._room = 0
@@ -114,7 +117,7 @@ class Queue:
         """The rows are about to be shown, and with them the texts and tools."""
         for key, entry in list(self.entries.items()):
             if isinstance(entry, Text) or key.name in ("tool", "prompt"):
-                del self.entries[key]
+                self._drop(key)
 
     def skip(self, shown: Shown) -> None:
         """Leave out what a replay has shown."""
@@ -132,9 +135,9 @@ class Queue:
             else:
                 continue
             if left is None:
-                del self.entries[key]
+                self._drop(key)
             else:
-                self.entries[key] = left
+                self._set(key, left)
 
     def put_text(self, chunk: Chunk) -> None:
         key = Key(chunk.kind, f"{chunk.message_id}/{chunk.ordinal}")
@@ -142,7 +145,8 @@ class Queue:
         known = self.entries.get(key)
         before = known if isinstance(known, Text) else Text(chunk, chunk.start, chunk.start, "")
         bare = replace(chunk, text="", start=0)
-        self.entries[key] = Text(bare, before.start, end, self._keep(before.kept, chunk.text))
+        kept = self._keep(before.kept, chunk.text)
+        self._set(key, Text(bare, before.start, end, kept))
 
     def _keep(self, before: str | None, text: str) -> str | None:
         if before is None or len(text) > self._room:
@@ -150,13 +154,18 @@ class Queue:
         self._room -= len(text)
         return before + text
 
+    def clear(self) -> None:
+        """Nothing is owed any more."""
+        self.entries.clear()
+        self.size = 0
+
     def put(self, update: Json, serial: int) -> None:
         key = key_of(update, serial)
         known = self.entries.get(key)
         if isinstance(known, dict) and key.name == "tool":
             # An update of a call tells what is new of it, so the first word of it stays.
             update = {**known, **update, "sessionUpdate": known["sessionUpdate"]}
-        self.entries[key] = update
+        self._set(key, update)
 
     async def pay(self) -> int:
         """Send all of it as the client takes it; the number of characters that were lost.
@@ -172,12 +181,20 @@ class Queue:
             if isinstance(entry, Text) and entry.kept is None:
                 lost += await self._pay_text(key)
                 continue
-            del self.entries[key]
+            self._drop(key)
             if isinstance(entry, Text):
                 self._send_text(replace(entry.chunk, text=entry.kept or ""))
             else:
                 self._ways.send(self._session_id, entry)
         return lost
+
+    def _set(self, key: Key, entry: Text | Json) -> None:
+        known = self.entries.get(key)
+        self.size += _size(entry) - (_size(known) if known is not None else 0)
+        self.entries[key] = entry
+
+    def _drop(self, key: Key) -> None:
+        self.size -= _size(self.entries.pop(key))
 
     async def _pay_text(self, key: Key) -> int:
         """Send what is owed of a part once it can be read, what comes meanwhile included.
@@ -210,7 +227,7 @@ class Queue:
         return 0
 
     def _pay_read(self, key: Key, owed: Text, text: str) -> None:
-        del self.entries[key]
+        self._drop(key)
         self._send_text(replace(owed.chunk, text=text, recovered=True))
 
     def _send_text(self, chunk: Chunk) -> None:
@@ -230,3 +247,7 @@ class Queue:
         kind = TextPart if chunk.kind == "text" else ReasoningPart
         parts = [part for part in row.content if isinstance(part, kind)]
         return parts[chunk.ordinal].text if chunk.ordinal < len(parts) else ""
+
+
+def _size(entry: Text | Json) -> int:
+    return len(entry.kept or "") if isinstance(entry, Text) else size_of(entry)

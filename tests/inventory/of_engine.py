@@ -6,6 +6,7 @@ from typing import Final
 
 from adapter.core.asks import KNOWN_BOUND
 from adapter.core.state import LOOSE_BOUND
+from adapter.engine.backlog import CHARACTERS as OWED
 from adapter.engine.backlog import ENTRIES
 from adapter.engine.mcp import LEFT
 from adapter.engine.past import PROMPTS, READINGS
@@ -138,7 +139,7 @@ OF_ENGINE: Final = (
     Kept(
         "engine.owed.Queue.entries",
         "an update or the place of a text, by what replaces it",
-        f"{ENTRIES} of one connection",
+        f"{ENTRIES} and {OWED} characters of one connection",
         "the client counts as one that left",
         "the client takes it, a load shows it, and the end of the client",
     ),

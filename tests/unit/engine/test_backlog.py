@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from adapter.acp.updates import prompted
+from adapter.core.offsets import Part
 from adapter.core.values import Chunk, OfChild, OfRun, Prompted
+from adapter.engine import backlog
 from adapter.engine.backlog import ENTRIES, Backlog
-from adapter.engine.owed import AMBIENT_ATTEMPTS, ATTEMPTS
+from adapter.engine.owed import AMBIENT_ATTEMPTS, ATTEMPTS, Shown
 from adapter.upstream.errors import Ambiguous
 from contract.reads import parse_row
 from stubs.waiting import until
@@ -18,6 +20,15 @@ from stubs.waiting import until
 Json = dict[str, object]
 SESSION = "ses_a"
 OTHER = "ses_b"
+
+
+def result(number: int, text: str) -> Json:
+    """The end of a call."""
+    return {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": f"call_{number}",
+        "rawOutput": {"text": text},
+    }
 
 
 class Client:
@@ -224,6 +235,46 @@ async def test_a_client_that_is_owed_too_much_counts_as_gone() -> None:
     for number in range(ENTRIES + 1):
         client.backlog.owe(SESSION, {"sessionUpdate": "notice", "title": str(number)})
     assert client.gone
+    await client.backlog.aclose()
+
+
+async def test_updates_that_are_owed_are_bounded_by_their_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backlog, "CHARACTERS", 10_000)
+    client, gone = Client(), []
+    for number in range(10):
+        client.backlog.owe((SESSION, OTHER)[number % 2], result(number, "x" * 1000))
+        gone.append(client.gone)
+    assert gone == [*[False] * 9, True]
+    assert client.backlog.characters == 0
+    await client.backlog.aclose()
+
+
+async def test_what_is_paid_or_replaced_is_kept_no_more() -> None:
+    client = Client()
+    for text in ("x" * 1000, "y" * 10):
+        client.backlog.owe(SESSION, result(1, text))
+    client.backlog.owe(SESSION, result(2, "z" * 100))
+    assert 100 < client.backlog.characters < 500
+    client.room.set()
+    await client.backlog.drained(SESSION)
+    assert client.backlog.characters == 0
+
+
+async def test_what_a_load_showed_is_kept_no_more() -> None:
+    client = Client()
+    hold = client.backlog.hold(SESSION)
+    client.backlog.owe(SESSION, result(1, "x" * 1000))
+    client.backlog.owe_text(SESSION, chunk("x" * 1000, 0))
+    client.backlog.owe(SESSION, result(2, "x" * 1000))
+    shown = Shown({Part("msg_a", "text", 0): 1000}, {"call_1": True})
+    assert client.backlog.characters > 3000
+    client.backlog.release(SESSION, hold, shown)
+    assert 1000 < client.backlog.characters < 2000
+    client.backlog.hold(SESSION)
+    client.backlog.drop_shown(SESSION)
+    assert client.backlog.characters == 0
     await client.backlog.aclose()
 
 
