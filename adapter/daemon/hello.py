@@ -24,8 +24,8 @@ from contract.attach import (
     VERSION_FIELD,
 )
 
-CREDENTIALS: Final = struct.Struct("3i")
-"""`struct ucred` of unix(7): process, user and group."""
+CREDENTIALS: Final = struct.Struct("iII")
+"""`struct ucred` of unix(7): process, and user and group, which have no sign."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,16 @@ import pytest_asyncio
 from adapter.daemon.hello import Hello, credentials, parse, read_hello
 from adapter.daemon.link import Link
 from adapter.daemon.refusal import Refusal
-from contract.attach import ANSWER_BYTES, HELLO, HELLO_BYTES, TEMPORARY, USAGE
+from contract.attach import (
+    ANSWER_BYTES,
+    HELLO,
+    HELLO_BYTES,
+    TEMPORARY,
+    UCRED_BYTES,
+    USAGE,
+    user_of,
+)
+from tests.support.strangers import as_root, user
 from tests.unit.daemon.house import hello
 
 SOON = 5.0
@@ -128,3 +137,15 @@ async def test_the_kernel_says_who_it_is(pair: Pair) -> None:
     _, far = pair
     who = credentials(far)
     assert (who.pid, who.uid) == (os.getpid(), os.getuid())
+
+
+@as_root
+@pytest.mark.parametrize("uid", [2**31, 3_000_000_000, 2**32 - 2])
+def test_a_user_id_has_no_sign(uid: int) -> None:
+    """Ids of a directory service are that high."""
+    with user(uid):
+        near, far = socket.socketpair()
+    with near, far:
+        assert credentials(near).uid == uid
+        raw = near.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, UCRED_BYTES)
+        assert user_of(raw) == uid
