@@ -45,6 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Serve; an exit code of `contract.attach`. A start that cannot work ends with a sentence."""
+    # Before the password is read.
+    keep_memory()
     try:
         configuration = Configuration(options(given), os.environ)
     except START_ERRORS as error:
@@ -63,7 +65,6 @@ def run(given: argparse.Namespace) -> int:
         listeners.append(listener)
         admin = sockets.get(ADMIN) or listen(configuration.start.admin_socket)
         listeners.append(admin)
-        keep_memory()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(configuration, listener, admin, manager))
     except Refusal as refusal:

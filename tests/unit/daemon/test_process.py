@@ -26,6 +26,14 @@ print(resource.getrlimit(resource.RLIMIT_CORE)[0], ctypes.CDLL(None).prctl(3, 0,
 """
 """3: PR_GET_DUMPABLE."""
 
+SERVE = """
+import ctypes, resource
+from adapter.commands.parser import parser
+given = parser().parse_args(["serve", "--password-file", "/none", "--socket", "/none/s"])
+print(given.run(given), resource.getrlimit(resource.RLIMIT_CORE)[0])
+print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+
 WITHOUT_TLS = """
 import ssl
 from adapter.daemon.process import load_no_authorities
@@ -48,6 +56,15 @@ def test_nothing_of_its_memory_comes_into_a_file() -> None:
     )
     assert done.stdout.split() == [b"0", b"0"]
     assert done.stderr == b""
+
+
+def test_that_is_so_before_the_password_is_read() -> None:
+    """Which is where this start ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE], capture_output=True, check=False, timeout=30
+    )
+    assert done.stdout.split() == [b"2", b"0", b"0"]
+    assert b"/none" in done.stderr
 
 
 @pytest.mark.parametrize(
