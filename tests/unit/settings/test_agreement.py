@@ -121,9 +121,11 @@ def test_no_disk_is_asked_for_a_path_of_a_client(
     def ask(path: str, *_: object, **__: object) -> NoReturn:
         raise AssertionError(path)
 
-    for name in ("lstat", "stat", "readlink", "getcwd"):
-        monkeypatch.setattr(os, name, ask)
-    assert agreed.differing({"password_file": path}) is not None
+    with monkeypatch.context() as patched:
+        for name in ("lstat", "stat", "readlink", "getcwd"):
+            patched.setattr(os, name, ask)
+        sentence = agreed.differing({"password_file": path})
+    assert sentence is not None
 
 
 @pytest.mark.parametrize(
