@@ -39,6 +39,8 @@ class PeerLimits:
     outbound_line: int = OUTBOUND_LIMIT
     outbox: int = 8 * 1024 * 1024
     stall_seconds: float = 120.0
+    end_seconds: float = 10.0
+    """For a handler that is cancelled to come to its end; one that does not is named in the log."""
 
     @classmethod
     def of(cls, limits: Limits) -> PeerLimits:
@@ -169,23 +171,20 @@ class Peer:
             await asyncio.wait(tasks)
 
     async def stop(self) -> None:
-        """Cancel the handlers and wait for their end; they give no answer. What is queued stays."""
-        self._closing = True
-        tasks = {running.task for running in self._running.values()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        """Cancel the handlers and wait for their end; they give no answer. What is queued stays.
+
+        For `end_seconds` at most.
+        """
+        self._cancel_handlers()
+        await self._handlers_ended()
 
     async def aclose(self, flush_seconds: float = 0.05) -> None:
         """Cancel the handlers, write what is queued for at most `flush_seconds`, and close.
 
-        A handler that is cancelled here gives no answer.
+        A handler that is cancelled here gives no answer. None runs any more when this returns,
+        unless one takes longer than `end_seconds`.
         """
-        self._closing = True
-        tasks = {running.task for running in self._running.values()}
-        for task in tasks:
-            task.cancel()
+        tasks = self._cancel_handlers()
         self._fail_asks()
         try:
             async with asyncio.timeout(flush_seconds):
@@ -202,8 +201,25 @@ class Peer:
             self._transport.close()
             if self._writer is not None:
                 self._writer.cancel()
+        await self._handlers_ended()
         if self._writer is not None:
             await asyncio.wait({self._writer})
+
+    def _cancel_handlers(self) -> set[asyncio.Task[None]]:
+        self._closing = True
+        tasks = {running.task for running in self._running.values()}
+        for task in tasks:
+            task.cancel()
+        return tasks
+
+    async def _handlers_ended(self) -> None:
+        tasks = {running.task for running in self._running.values()}
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=self._limits.end_seconds)
+        if late:
+            names = ", ".join(sorted({running.call.method for running in self._running.values()}))
+            logger.error("cancelled and not ended: %s", names[:200])
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Queue a notification; dropped once the connection is over. ValueError: too long."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
 import pytest
@@ -12,6 +13,7 @@ from adapter.acp.peer import Ending, PeerError, PeerLimits
 from adapter.acp.transport import Call
 from adapter.limits import Bound, Limits
 from contract.errors import AcpError
+from stubs.waiting import until
 from tests.unit.acp.pair import DEADLINE, connected, echo, note, req
 
 
@@ -327,6 +329,57 @@ class TestTheEnd:
             assert ended == ["cancelled"]
             assert [line["method"] for line in c.wire.lines] == ["last"]
             assert c.wire.closed
+
+    async def test_no_handler_runs_any_more_when_aclose_returns(self) -> None:
+        tidy, order = asyncio.Event(), []
+
+        async def careful(call: Call) -> JsonObject:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await tidy.wait()
+                order.append("the handler ended")
+            return {}
+
+        async def closed() -> bool:
+            return c.wire.closed
+
+        async with connected() as c:
+            c.handler.methods["careful"] = careful
+            c.wire.say(req(1, "careful"))
+            c.wire.hang_up()
+            await c.ended()
+            closing = asyncio.create_task(c.peer.aclose(flush_seconds=0.001))
+            closing.add_done_callback(lambda _: order.append("aclose returned"))
+            await until("the time for what is queued is over", closed)
+            tidy.set()
+            async with asyncio.timeout(DEADLINE):
+                await closing
+        assert order == ["the handler ended", "aclose returned"]
+
+    async def test_a_handler_that_does_not_end_is_named_and_left(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        release = asyncio.Event()
+
+        async def stubborn(call: Call) -> JsonObject:
+            while not release.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await release.wait()
+            return {}
+
+        async with connected(PeerLimits(end_seconds=0.01)) as c:
+            c.handler.methods["stubborn"] = stubborn
+            c.wire.say(req(1, "stubborn"))
+            c.wire.hang_up()
+            await c.ended()
+            try:
+                async with asyncio.timeout(DEADLINE):
+                    await c.peer.aclose()
+            finally:
+                release.set()
+            await c.peer.answered()
+        assert "cancelled and not ended: stubborn" in caplog.messages
 
     async def test_aclose_waits_for_no_reader(self) -> None:
         async with connected() as c:
