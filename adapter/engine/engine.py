@@ -24,6 +24,7 @@ from adapter.engine.idle import Places
 from adapter.engine.mcp import Registrations
 from adapter.engine.mcpmisses import NotAdded, not_added
 from adapter.engine.observer import Observer, Silent
+from adapter.engine.routecheck import RouteCheck
 from adapter.engine.services import Services
 from adapter.engine.submission import Submission
 from adapter.engine.tasks import Tasks
@@ -34,10 +35,8 @@ from adapter.upstream.client import Server
 from adapter.upstream.errors import Unauthorised, UpstreamError
 from adapter.upstream.feed import Feed
 from adapter.upstream.watch import Watch
-from contract.errors import AcpError, Code
 from contract.events import CatalogueChanged, Event, SessionCreated
 from contract.reads import Session
-from contract.routes import missing
 from contract.shapes import GLOBAL
 
 logger = logging.getLogger(__name__)
@@ -110,7 +109,7 @@ class Engine:
         self._lost_at: float | None = None
         self._refusals = 0
         self._version = ""
-        self._contract: asyncio.Task[None] | None = None
+        self._route_check = RouteCheck(self.server.routes)
         self._tasks = Tasks()
         self._reading: asyncio.Task[None] | None = None
 
@@ -123,9 +122,7 @@ class Engine:
         await asyncio.gather(*(hub.part() for hub in owing))
         self.places.close()
         await self._tasks.aclose()
-        if self._contract is not None:
-            self._contract.cancel()
-            await asyncio.wait({self._contract})
+        await self._route_check.aclose()
         hubs = list(self._hubs.values())
         for hub in hubs:
             hub.close()
@@ -274,21 +271,7 @@ class Engine:
 
     async def check_contract(self) -> None:
         """Refuse a server without a required route: AcpError -32054. Checked once it answers."""
-        if self._contract is None or (self._contract.done() and self._contract.exception()):
-            self._contract = asyncio.create_task(self._check_contract(), name="contract")
-        await asyncio.shield(self._contract)
-
-    async def _check_contract(self) -> None:
-        lacking = missing(await self.server.routes())
-        if lacking:
-            names = ", ".join(route.name for route in lacking[:3])
-            more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
-            raise AcpError(
-                Code.ROUTE_MISSING,
-                f"The OpenCode server lacks routes that the adapter needs: {names}{more}. "
-                "OpenCode 2.0.15 has them.",
-                {"missing": [route.name for route in lacking]},
-            )
+        await self._route_check.passed()
 
     # --- the feed's sink ------------------------------------------------------------------
 
@@ -349,7 +332,7 @@ class Engine:
     def _saw_pid(self, pid: int) -> None:
         """Whoever reads it first: a reading after a gap, or the look at a new connection."""
         if pid and self._pid not in (0, pid):
-            self._contract = None
+            self._route_check.forget()
             self.mcp.recheck(None)
         self._pid = pid or self._pid
 

@@ -17,7 +17,7 @@ from adapter.core import values as v
 from adapter.engine.client import Attachment
 from adapter.engine.engine import Engine
 from adapter.engine.hub import Hub
-from adapter.upstream.errors import Unreachable
+from adapter.upstream.errors import Unreachable, UpstreamError
 from contract.errors import AcpError, Code
 from contract.reads import Session
 from contract.routes import ROUTES
@@ -291,6 +291,29 @@ async def test_leaving_the_engine_leaves_no_task(tmp_path: Path) -> None:
         answer = await run(scene, listener, "@@text 3 && wait 60000@@")
         await listener.until_text(3)
     assert answer.result().code == Code.UNKNOWN_OUTCOME
+    assert asyncio.all_tasks() == before
+
+
+async def test_leaving_the_engine_ends_a_check_that_another_process_made_old(
+    tmp_path: Path,
+) -> None:
+    before = asyncio.all_tasks()
+    async with stage(tmp_path) as scene:
+        await scene.until_up()
+        number = scene.engine.server_seen[1]
+        scene.stub.faults.add(Rule("delay", "/openapi.json", times=2, seconds=30))
+        old = asyncio.create_task(scene.engine.check_contract())
+        await scene.until_asked("GET", "/openapi.json", 1)
+        await scene.stub.restart("lost")
+
+        async def seen() -> bool:
+            return scene.engine.server_seen[1] not in (0, number)
+
+        await until("the new process is seen", seen)
+        new = asyncio.create_task(scene.engine.check_contract())
+        await asyncio.sleep(0)
+    ended = await asyncio.gather(old, new, return_exceptions=True)
+    assert all(isinstance(one, asyncio.CancelledError | UpstreamError) for one in ended)
     assert asyncio.all_tasks() == before
 
 
