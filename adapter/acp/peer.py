@@ -126,6 +126,11 @@ class Peer:
         return len(self._running)
 
     @property
+    def answering(self) -> frozenset[asyncio.Task[None]]:
+        """Those requests, each a task that is done once its answer is queued."""
+        return frozenset(running.task for running in self._running.values())
+
+    @property
     def queued_bytes(self) -> int:
         """Bytes of the outbox that the client has not taken."""
         return self._outbox.queued_bytes

@@ -88,6 +88,11 @@ class Client:
         """Its requests that have no answer yet."""
         return self._peer.calls
 
+    @property
+    def answering(self) -> frozenset[asyncio.Task[None]]:
+        """These requests, each a task that is done once its answer is queued."""
+        return self._peer.answering
+
     def hang_up(self, *, interrupt: bool) -> None:
         """End the connection once the client has what is queued: it counts as one that left.
 

@@ -130,19 +130,28 @@ class Daemon:
     async def drain(self, seconds: float) -> bool:
         """Take no client and no prompt any more, and wait so long for the turns in flight.
 
-        Whether all of them have ended and were answered. `close` follows.
+        And for the requests that are open now: those that come meanwhile are served, but whoever
+        sends one after the other holds up nothing. Whether all had their end and answer in time.
+        `close` follows.
         """
+        asked = [task for client in self.clients for task in client.answering]
         if self.state is State.SERVING:
             self.state = State.DRAINING
             self.engine.draining = True
             self._drained_by = self.engine.clock() + seconds
         try:
             async with asyncio.timeout(seconds):
-                while self.engine.turns or any(one.calls for one in self.clients):
+                while self.engine.turns or not all(task.done() for task in asked):
                     await self.engine.sleep(DRAINED)
         except TimeoutError:
-            left = counted(self.engine.turns, "turn")
-            logger.warning("the wait for turns is over after %g s: %s in flight", seconds, left)
+            turns = counted(self.engine.turns, "turn")
+            open_yet = counted(sum(not task.done() for task in asked), "request")
+            logger.warning(
+                "the wait is over after %g s: %s in flight, %s without an answer",
+                seconds,
+                turns,
+                open_yet,
+            )
             return False
         return True
 

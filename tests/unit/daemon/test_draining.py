@@ -241,3 +241,32 @@ async def test_an_end_that_fails_is_told_to_all_and_gives_up_the_place(
             await running_it
     assert not home.path.exists()
     assert home.daemon.tables() == NOBODY
+
+
+async def test_whoever_goes_on_to_ask_holds_up_nothing(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        caller = await home.client()
+        for seconds in (0.3, 60):
+            home.stub.faults.add(Rule("delay", "/session$", "GET", seconds=seconds))
+        before = await caller.send("session/list", cwd=str(tmp_path))
+        await home.until_asked("GET", "/session")
+        draining = asyncio.create_task(home.daemon.drain(LONG_ENOUGH))
+        await asyncio.sleep(0)
+        await caller.send("session/list", cwd=str(tmp_path))
+        await home.until_asked("GET", "/session", 2)
+        assert not draining.done()
+        assert await draining
+        await caller.answer(before)
+        assert [client.calls for client in home.daemon.clients] == [1]
+
+
+async def test_what_was_asked_before_is_waited_for_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(tmp_path) as home:
+        caller = await home.client()
+        home.stub.faults.add(Rule("delay", "/session$", "GET", seconds=60))
+        await caller.send("session/list", cwd=str(tmp_path))
+        await home.until_asked("GET", "/session")
+        assert not await home.daemon.drain(SOON)
+        assert "0 turns in flight, 1 request without an answer" in caplog.text
