@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+LIMIT: Final = 65_536
 # A session id as a whole JSON string. Quotes inside a string are escaped, so that a text that
 # merely talks of an id does not match.
 _TOKEN: Final = re.compile(rb'"(ses_[A-Za-z0-9_-]+)"')
@@ -17,7 +18,7 @@ class Watch:
     is heard of before anything that it does.
     """
 
-    def __init__(self, limit: int = 65_536) -> None:
+    def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._ids: set[bytes] = set()
 

@@ -144,7 +144,7 @@ OF_CORE: Final = (
         "a cancel that outlived its turn, by the turn's id",
         f"{LOOSE_BOUND}",
         OLDEST,
-        "the end that the server tells of it, and the deletion of the session",
+        "its end, which an event or a reading tells, and the deletion of the session",
     ),
     Kept(
         "core.state.SessionState.beside",

@@ -12,6 +12,7 @@ from adapter.daemon.process import ARRIVING
 from adapter.upstream.catalogue import MAX_DIRECTORIES
 from adapter.upstream.lines import LINE_LIMIT
 from adapter.upstream.recent import KEPT
+from adapter.upstream.watch import LIMIT
 from contract.attach import HELLO_BYTES
 from tests.inventory.kept import NEVER, Kept
 
@@ -59,7 +60,7 @@ OF_EDGES: Final = (
     Kept(
         "upstream.watch.Watch._ids",
         "a session whose events are wanted, by its id",
-        "65536",
+        f"{LIMIT}",
         "a descendant is not followed; a session is refused with -32053",
         "the end of the hub, and the child's when it is let go of",
     ),
