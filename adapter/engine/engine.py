@@ -182,7 +182,7 @@ class Engine:
         is_new = settings.credential != self.settings.credential
         self.settings = self._services.settings = settings
         self.mcp.settings = settings.mcp
-        self.places.limits = settings.limits
+        self.places.go_by(settings.limits)
         self.server.authenticate(settings.credential)
         if is_new:
             # The feed lives on the old one, and nobody else may ask for long.

@@ -34,7 +34,7 @@ class Places:
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float], counters: Counters) -> None:
-        self.limits = limits
+        self._limits = limits
         self._clock = clock
         self._counters = counters
         self._places: OrderedDict[int, Place] = OrderedDict()
@@ -42,6 +42,13 @@ class Places:
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def go_by(self, limits: Limits) -> None:
+        """Other limits count from now on, also for what has been idle for a while."""
+        self._limits = limits
+        self.close()
+        if self._places:
+            self._arm()
 
     def add(self, owner: int, resting: Callable[[], bool], put_aside: Callable[[], None]) -> None:
         """The attachment is in use now; one that is known keeps its requests."""
@@ -91,7 +98,7 @@ class Places:
     def _sweep(self) -> None:
         """Put aside whatever was idle for long enough."""
         self._timer = None
-        latest = self._clock() - self.limits.idle_seconds
+        latest = self._clock() - self._limits.idle_seconds
         for place in list(self._places.values()):
             if place.used_at > latest:
                 break
@@ -116,7 +123,7 @@ class Places:
 
     def _arm(self) -> None:
         """Look again when the first can be due; one that is busy then is looked at later."""
-        idle = self.limits.idle_seconds
+        idle = self._limits.idle_seconds
         first = next(iter(self._places.values()))
         due = first.used_at + idle - self._clock()
         loop = asyncio.get_running_loop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -77,6 +78,19 @@ async def test_a_request_of_what_is_not_known_is_none_of_ours(rig: Rig) -> None:
     assert len(rig.places) == 0
 
 
+async def test_what_has_been_idle_for_a_while_goes_by_a_limit_that_is_lowered(rig: Rig) -> None:
+    rig.add(1)
+    rig.time.now += IDLE / 2
+    rig.places.go_by(Limits(idle_seconds=0.01))
+
+    async def done() -> bool:
+        return rig.aside == [1]
+
+    await until("it is put aside", done)
+    rig.places.go_by(Limits(idle_seconds=IDLE))
+    assert len(rig.places) == 0
+
+
 # On a connection
 
 
@@ -111,6 +125,14 @@ async def test_an_idle_session_is_put_aside_and_works_on(tmp_path: Path) -> None
         with pytest.raises(AnswerError) as caught:
             await front.answer(front.prompt(session, "@@text 2@@"))
         assert caught.value.data["code"] == "not_open"
+
+
+async def test_a_reload_that_lowers_the_limit_counts_for_open_sessions(tmp_path: Path) -> None:
+    async with stage(tmp_path) as scene:
+        front = await scene.front()
+        await front.new(tmp_path)
+        scene.engine.reconfigure(dataclasses.replace(scene.engine.settings, limits=QUICK))
+        await until_aside(scene)
 
 
 async def test_a_turn_is_not_idle_however_long_it_takes(tmp_path: Path) -> None:
