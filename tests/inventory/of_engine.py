@@ -52,6 +52,13 @@ OF_ENGINE: Final = (
         SETTLED,
     ),
     Kept(
+        "engine.routecheck.RouteCheck._running",
+        "a reading of the routes that the server has",
+        "one for each process of the server that was seen within its deadline",
+        "those who want to know share the newest",
+        DONE,
+    ),
+    Kept(
         "engine.following.Following._roots",
         "a session whose events are heard, by its id: its root",
         "the hubs and their children, and what the feed's filter takes",
