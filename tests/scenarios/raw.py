@@ -58,6 +58,15 @@ class RawAgent:
         await self.say(json.dumps(message).encode() + b"\n")
         return await self.answer(ident)
 
+    def close(self, *descriptors: int) -> None:
+        """Close our ends of its standard streams of these numbers."""
+        # asyncio has no way of its own to stop reading from a process.
+        transport: asyncio.SubprocessTransport = self.process._transport  # type: ignore[attr-defined]
+        for descriptor in descriptors:
+            pipe = transport.get_pipe_transport(descriptor)
+            assert pipe is not None
+            pipe.close()
+
     async def ended(self) -> None:
         """Wait until the process has ended by itself."""
         async with asyncio.timeout(DEADLINE):

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import pytest
 
 from stubs.waiting import until
+from tests.scenarios.raw import raw_agent
 from tests.scenarios.stage import (
     ASKS,
     FrontEnd,
     Stage,
+    agent_argv,
+    agent_env,
     audit,
     notices,
     prompting,
     saw_ask,
+    saw_notice,
     saw_text,
     saw_tool,
     shell,
@@ -62,6 +69,20 @@ async def test_in_mid_text_what_was_written_is_kept(stage: Stage) -> None:
     (row,) = await front.rows(session, "assistant")
     assert agent.transcript(session).text() == row["content"][0]["text"]
     assert not await front.is_active(session)
+    await goes_on(agent, session)
+
+
+async def test_while_the_server_waits_to_ask_the_provider_again(stage: Stage) -> None:
+    agent, front = await stage.agent(), await stage.front_end()
+    session = await agent.new_session(stage.project())
+    async with prompting(agent, session, "@@error 500 always@@") as prompt:
+        await saw_notice(agent, session, "retry")
+        await agent.cancel(session)
+        result = await prompt
+    assert (result["stopReason"], audit(result)["cancel"]) == ("cancelled", "confirmed")
+    # Nothing was used of which anybody knows.
+    assert "usage" not in result
+    await front.until_idle(session)
     await goes_on(agent, session)
 
 
@@ -174,6 +195,29 @@ async def test_a_client_that_leaves_stops_its_turn(stage: Stage) -> None:
     async with prompting(agent, session, LONG):
         await saw_text(agent, session, "w1 ")
         assert await agent.hang_up() == 0
+    await front.until_idle(session)
+    (row,) = await front.rows(session, "assistant")
+    assert row["error"]["type"] == "aborted"
+
+
+@pytest.mark.parametrize("pipes", [(1,), (0, 1)], ids=["it listens no more", "it is killed"])
+async def test_a_client_whose_pipes_are_gone_ends_its_agent(
+    stage: Stage, pipes: tuple[int, ...]
+) -> None:
+    front = await stage.front_end()
+    argv, env = agent_argv(stage.backend.url), agent_env(stage.backend.password)
+    async with raw_agent(argv, env) as agent:
+        await agent.request(0, "initialize", {"protocolVersion": 1})
+        opening = {"cwd": str(stage.project()), "mcpServers": []}
+        session = (await agent.request(1, "session/new", opening))["result"]["sessionId"]
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": LONG}]}
+        message = {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": prompt}
+        await agent.say(json.dumps(message).encode() + b"\n")
+        while "w1 " not in json.dumps(await agent.line()):
+            pass
+        agent.close(*pipes)
+        async with asyncio.timeout(5):
+            await agent.process.wait()
     await front.until_idle(session)
     (row,) = await front.rows(session, "assistant")
     assert row["error"]["type"] == "aborted"

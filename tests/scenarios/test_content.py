@@ -20,6 +20,7 @@ from tests.scenarios.stage import (
     notices,
     words,
 )
+from tests.scenarios.test_mcp import listed, stdio
 
 PIXEL: Final = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"
@@ -55,6 +56,16 @@ async def test_links_images_and_embedded_text_reach_the_server(stage: Stage) -> 
     assert sent["image/png"] == base64.b64decode(PIXEL)
     texts = [base64.b64decode(f["data"]) for f in row["files"] if f["mime"] == "text/plain"]
     assert texts == [b"from a file", b"not saved yet"]
+
+
+async def test_a_prompt_of_one_long_line_reaches_the_server(stage: Stage) -> None:
+    """Readers of lines in Python take 64 KiB unless they are told otherwise."""
+    agent = await stage.agent()
+    session = await agent.new_session(stage.project())
+    said = "x" * 200_000
+    assert (await agent.prompt(session, f"{said} @@text 2@@"))["stopReason"] == "end_turn"
+    (row,) = await (await stage.front_end()).rows(session, "user")
+    assert row["text"] == f"{said} @@text 2@@"
 
 
 PDF: Final = base64.b64encode(b"%PDF-1.4\n%%EOF\n").decode()
@@ -178,11 +189,12 @@ async def test_tools_are_shown_as_what_they_did(
 
 
 async def test_mcp_servers_of_a_client_are_not_added_and_it_is_told(stage: Stage) -> None:
-    agent = await stage.agent()
-    server = {"name": "mine", "command": "true", "args": [], "env": []}
-    session = await agent.new_session(stage.project(), mcpServers=[server])
+    """Every session of the directory would have their tools, and what was entrusted to them."""
+    agent, project = await stage.agent(), stage.project()
+    session = await agent.new_session(project, mcpServers=[stdio("mine", "ok")])
     await agent.prompt(session, "@@text 2@@")
     assert notices(agent.transcript(session)) == ["mcp"]
+    assert await listed(stage, project) == {}
 
 
 async def test_a_client_that_takes_notices_gets_them_as_such(stage: Stage) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +16,7 @@ from stubs.real_server import PASSWORD, real_server
 from stubs.server import Settings
 from tests.scenarios.backends import Backend, RealBackend, stub_backend
 from tests.scenarios.stage import Json, Stage
+from tests.scenarios.test_mcp import SERVER, listed
 from tests.scenarios.test_sessions import choices
 
 BUILT_IN: Final[Json] = {
@@ -68,3 +71,21 @@ async def test_model_and_mode_are_those_of_the_configuration(own_stage: Stage) -
         rows = await front.rows(session, "assistant")
         ran = [(row["agent"], row["model"]["id"]) for row in rows]
         assert ran == [("reviewer", "fake-2"), ("build", "fake-2")]
+
+
+@pytest.mark.parametrize("own_stage", [pytest.param("real", marks=pytest.mark.real)], indirect=True)
+async def test_an_mcp_server_of_the_configuration_that_hangs_holds_up_nothing(
+    own_stage: Stage,
+) -> None:
+    """On the real server alone: the stub starts none of those."""
+    agent = await own_stage.agent()
+    hangs = {"type": "local", "command": [sys.executable, SERVER, "hang"]}
+    project = own_stage.project(mcp={"slow": hangs})
+    # Less than what a directory whose lists stay empty is waited for.
+    async with asyncio.timeout(8):
+        session = await agent.new_session(project)
+    assert await listed(own_stage, project) == {"slow": "pending"}
+    assert (await agent.prompt(session, "@@text 2@@"))["stopReason"] == "end_turn"
+    # Asked to end, it would wait for the one that hangs.
+    assert isinstance(own_stage.backend, RealBackend)
+    await own_stage.backend.server.kill()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from stubs.longsession import answer_text, long_session
+from stubs.proxy import Rule
+from stubs.waiting import until
 from tests.scenarios.stage import (
     ASKS,
     THOUGHT,
@@ -159,6 +161,26 @@ async def test_more_than_a_client_can_be_owed_is_sent_as_it_reads(stage: Stage) 
     for session in sessions:
         assert agent.transcript(session).text() == "".join(map(answer_text, range(90)))
         assert len(agent.transcript(session).tools) == 180
+
+
+async def test_a_long_load_holds_up_no_other_session(stage: Stage) -> None:
+    project, front, proxy = stage.project(), await stage.front_end(), await stage.proxy()
+    agent = await stage.agent(url=proxy.url)
+    long = await imported(front, project, 250)
+    short = await agent.new_session(project)
+    pages = proxy.add(Rule(f"{long}/message", "GET", times=None, delay=0.4))
+    loading = asyncio.create_task(agent.load(long, project))
+
+    async def half_way() -> bool:
+        return pages.used > 1
+
+    await until("the load is at a later page", half_way)
+    assert (await agent.prompt(short, "@@text 2@@"))["stopReason"] == "end_turn"
+    assert not loading.done()
+    proxy.rules.clear()
+    await loading
+    assert agent.transcript(long).text() == "".join(map(answer_text, range(250)))
+    assert agent.transcript(short).text() == words(2)
 
 
 async def test_a_session_that_cannot_be_loaded_is_an_error(stage: Stage) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from stubs.client import choose
+from stubs.real_server import PASSWORD
+from stubs.server import Settings
+from tests.scenarios.backends import stub_backend
 from tests.scenarios.stage import (
     ASKS,
     TEXT,
     THOUGHT,
     Stage,
+    agent_argv,
+    agent_env,
     audit,
+    checked_agent,
     fails,
     notices,
     shell,
@@ -72,6 +79,15 @@ async def test_characters_of_every_kind_survive_both_ways(stage: Stage) -> None:
     assert agent.transcript(session).text() == HARD_TEXT
     rows = await (await stage.front_end()).rows(session, "user")
     assert rows[0]["text"].startswith(HARD_TEXT)
+
+
+async def test_text_that_repeats_itself_is_whole(stage: Stage) -> None:
+    """The next piece may be the end of the last one and is news all the same."""
+    agent = await stage.agent()
+    session = await agent.new_session(stage.project())
+    table = "| a | a | a |\n| --- | --- | --- |\n" * 3
+    await agent.prompt(session, f"@@say {json.dumps(table)} 15@@")
+    assert agent.transcript(session).text() == table
 
 
 async def test_an_allowed_tool_runs(stage: Stage) -> None:
@@ -266,3 +282,17 @@ async def test_a_retry_after_partial_text_is_a_new_message(stage: Stage) -> None
     ]
     assert set(retry_of) == {first}
     assert notices(script).count("retry") == 1
+
+
+async def test_a_provider_that_stays_away_is_an_error_in_its_own_words(tmp_path: Path) -> None:
+    """On the stub alone: the server asks for a minute and a half before it gives up."""
+    settings = Settings(password=PASSWORD, retry_base=0.01, retry_attempts=3)
+    async with stub_backend(tmp_path, settings) as backend:
+        argv, env = agent_argv(backend.url), agent_env(PASSWORD)
+        async with checked_agent(argv, env) as agent:
+            session = await agent.new_session(backend.project())
+            async with fails(-32603) as error:
+                await agent.prompt(session, "@@error 500 always@@")
+            assert "scripted error 500" in error().message
+            assert "retry" in notices(agent.transcript(session))
+            assert (await agent.prompt(session, "@@text 1@@"))["stopReason"] == "end_turn"
