@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from adapter.options import Options
@@ -55,8 +56,10 @@ def parse_flags(argv: Sequence[str]) -> Options:
 
 def _unknown(word: str, rest: Sequence[str], flags: Iterable[str]) -> str:
     """A command that stands behind its flags, or else a flag that there is not."""
-    command = next((one for one in (word, *rest) if one in COMMANDS), None)
-    if command is not None:
+    words = list(dropwhile(lambda one: one not in COMMANDS, (word, *rest)))
+    if words:
+        # Its action, too, or what else it is about.
+        command = " ".join(takewhile(lambda one: not one.startswith("-"), words))
         return f"A command stands before its flags: opencode-acp {command} [FLAG ...]."
     found = hint(word, flags) if word.startswith("-") else ""
     return f"Unknown argument {word!r}{found}; opencode-acp --help lists the flags."

@@ -53,7 +53,7 @@ def _check(url: str, password: str | None, *, whole: bool) -> int:
         with httpx.Client(auth=auth, trust_env=False, timeout=10) as client:
             answer = client.get(url + OPENAPI.path)
             if answer.status_code in (401, 403):
-                return _fail(REFUSED, f"The server at {url} refused the password.")
+                return _fail(REFUSED, _refused(url, password))
             answer.raise_for_status()
             live = live_routes(json.loads(answer.content))
     except (httpx.HTTPError, httpx.InvalidURL):
@@ -65,6 +65,15 @@ def _check(url: str, password: str | None, *, whole: bool) -> int:
     comparison = compare(live)
     print(report(comparison, whole=whole))
     return 0 if comparison.complete else MISSING
+
+
+def _refused(url: str, password: str | None) -> str:
+    if password is not None:
+        return f"The server at {url} refused the password."
+    return (
+        f"The server at {url} wants a password, and none was given: name its file by "
+        "--password-file, or set OPENCODE_SERVER_PASSWORD."
+    )
 
 
 def _fail(code: int, sentence: str) -> int:

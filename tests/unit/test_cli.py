@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -76,13 +77,15 @@ def test_a_bad_command_line_is_one_sentence_without_secrets(argv: list[str]) -> 
     ("argv", "command"),
     [
         (["--password-file", "F", "serve"], "serve"),
-        (["--no-daemon", "config", "check"], "config"),
+        (["--no-daemon", "config", "check"], "config check"),
+        (["--config", "F", "replay", "flight", "--json"], "replay flight"),
         (["--json", "status"], "status"),
         (["--log-level", "debug", "--zebra", "doctor"], "doctor"),
     ],
 )
 def test_a_command_behind_its_flags_is_told_where_it_stands(argv: list[str], command: str) -> None:
-    with pytest.raises(UsageError, match=f"before its flags: opencode-acp {command} "):
+    advice = re.escape(f"before its flags: opencode-acp {command} [FLAG ...].")
+    with pytest.raises(UsageError, match=advice):
         parse_flags(argv)
     ran = run(*argv)
     assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (2, b"", 1)
@@ -97,6 +100,22 @@ def test_a_word_that_is_a_value_is_no_command() -> None:
 def test_the_flag_that_was_meant_is_told() -> None:
     with pytest.raises(UsageError, match="--queue-patience is one"):
         parse_flags(["--queue-patienc", "3"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ("serve --log-levl info", "--log-levl info (--log-level is one)"),
+        ("doctor --log-levl=info", "--log-levl=info (--log-level is one)"),
+        ("config check --sokcet s", "--sokcet s (--socket is one)"),
+        # One of serve's, and none of this command's.
+        ("status --server u", "--server u"),
+    ],
+)
+def test_a_command_tells_which_of_its_flags_was_meant(argv: str, told: str) -> None:
+    ran = run(*argv.split())
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr.decode().endswith(f" error: unrecognized arguments: {told}\n")
 
 
 def test_a_variable_that_is_no_setting_is_in_the_log_and_ends_no_start() -> None:

@@ -110,5 +110,29 @@ def test_exit_75_when_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == f"The server at {URL} cannot be reached.\n"
 
 
+@respx.mock
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({}, "wants a password, and none was given: name its file by --password-file"),
+        ({"OPENCODE_SERVER_PASSWORD": "hush"}, "refused the password."),
+    ],
+)
+def test_a_password_that_was_not_given_was_not_refused(
+    environment: dict[str, str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OPENCODE_SERVER_PASSWORD", "OPENCODE_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    for name, password in environment.items():
+        monkeypatch.setenv(name, password)
+    respx.get(f"{URL}/openapi.json").respond(401)
+    assert main(["check", URL]) == 3
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") == 1 and "hush" not in error
+
+
 def test_exit_2_for_a_password_file_that_is_missing(tmp_path: Path) -> None:
     assert main(["check", URL, "--password-file", str(tmp_path / "none")]) == 2
