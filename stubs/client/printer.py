@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 
 from contract.initialize import META
 from stubs.client.transcript import Json
@@ -110,6 +111,8 @@ class Printer:
 
     def _notice(self, mine: Json, text: object) -> None:
         details = {key: mine[key] for key in mine if key not in ("notice", "text")}
+        if mine.get("notice") == "retry" and isinstance(mine.get("at"), int | float):
+            details["at"] = _clock(mine["at"])
         self.line(f"[notice] {mine.get('notice')}: {text}{_details(details)}")
 
     def _compaction(self, told: Json) -> None:
@@ -129,6 +132,14 @@ def _whose(holder: Json) -> str:
         return f" of {mine['child'].get('sessionId')}"
     origin = mine.get("origin")
     return f", {origin}" if origin else ""
+
+
+def _clock(milliseconds: float) -> str:
+    """The time of day here, of milliseconds since 1970; of what is no time, the number."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000).strftime("%H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
 
 
 def _details(told: Json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -51,6 +52,24 @@ def test_whose_it_is(terminal: Terminal) -> None:
     terminal.chunk("agent_message_chunk", "c")
     heads = [line for line in terminal.text.splitlines() if line.startswith("[")]
     assert heads == ["[text of ses_c]", "[text, ambient]", "[text]"]
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [(1796100361260.0, "04:46:01"), (1796100361260, "04:46:01"), (1e300, "1e+300")],
+)
+def test_the_time_of_a_retry_is_one_of_the_day(
+    terminal: Terminal, at: float, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    meta = {"notice": "retry", "text": "Again.", "attempt": 1, "at": at}
+    try:
+        terminal.update("session_info_update", _meta={META: meta})
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert terminal.text == f"[notice] retry: Again. (attempt 1, at {shown})\n"
 
 
 DETAIL = {"notice": "resumed", "text": "It was answered.", "messageId": "m", "gaps": 1}
