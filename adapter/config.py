@@ -74,6 +74,8 @@ class Settings:
 
     server: str = DEFAULT_SERVER
     credential: Credential | None = None
+    password_fix: str = "correct it there, then start the agent again"
+    """How a process of this kind comes by another password: it reads it at its start."""
     waits: Waits = field(default_factory=Waits)
     feed: FeedSettings = field(default_factory=FeedSettings)
     http: ServerSettings = field(default_factory=ServerSettings)

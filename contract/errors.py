@@ -111,8 +111,11 @@ def session_gone(session_id: str) -> AcpError:
     )
 
 
-def auth_required(source: str | None) -> AcpError:
-    """-32000 in words that acpx maps to AUTH_REQUIRED; `source` is where the password came from."""
+def auth_required(source: str | None, fix: str) -> AcpError:
+    """-32000 in words that acpx maps to AUTH_REQUIRED.
+
+    `source` is where the password came from, and `fix` a clause on how another one gets there.
+    """
     if source is None:
         return AcpError(
             Code.AUTH_REQUIRED,
@@ -122,6 +125,5 @@ def auth_required(source: str | None) -> AcpError:
         )
     return AcpError(
         Code.AUTH_REQUIRED,
-        f"authentication required: the OpenCode server refused the password of {source}; "
-        "correct it there.",
+        f"authentication required: the OpenCode server refused the password of {source}; {fix}.",
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Final
 
 from adapter.daemon.refusal import Refusal
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 SECONDS: Final = 2.0
 """A server that has said nothing by then counts as down."""
+FIX: Final = "correct it there, then start the daemon again"
 
 
 async def check(engine: Engine, seconds: float = SECONDS) -> None:
@@ -34,7 +36,9 @@ async def check(engine: Engine, seconds: float = SECONDS) -> None:
     except AcpError as error:
         raise Refusal(CONTRACT, str(error)) from error
     except Unauthorised as error:
-        raise Refusal(AUTH, str(as_acp_error(error, engine.settings))) from error
+        # Who is told so has no daemon to reload.
+        settings = replace(engine.settings, password_fix=FIX)
+        raise Refusal(AUTH, str(as_acp_error(error, settings))) from error
     except (UpstreamError, TimeoutError) as error:
         url = engine.server.base_url
         if isinstance(error, ShapeMismatch) or (isinstance(error, Refused) and error.status == 404):

@@ -18,6 +18,7 @@ from adapter.daemon.process import room_for_clients
 from adapter.options import Options
 from adapter.settings.agreement import Agreement
 from adapter.start import START_ERRORS, Start, read_start
+from adapter.upstream.credentials import FOLDER_VARIABLE, PASSWORD_VARIABLES, Credential
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Configuration:
         self._environ: Mapping[str, str] = dict(environ)
         self._directory = _directory()
         self.start = read_start(options, self._environ)
-        self.settings = config.settings(self.start)
+        self.settings = self._settings()
 
     @property
     def log_level(self) -> str:
@@ -60,12 +61,16 @@ class Configuration:
             logger.error("not reloaded, the settings stay as they are: %s", error)
             return False
         self.start = self._kept(new)
-        self.settings = config.settings(self.start)
+        self.settings = self._settings()
         daemon.engine.reconfigure(self.settings)
         daemon.terms = self.terms()
         logging.getLogger().setLevel(self.log_level)
         logger.info("reloaded")
         return True
+
+    def _settings(self) -> config.Settings:
+        fix = password_fix(self.start.credential, self._environ.get(FOLDER_VARIABLE))
+        return replace(config.settings(self.start), password_fix=fix)
 
     def _kept(self, new: Start) -> Start:
         """The new start with what the old one has for whatever is fixed."""
@@ -80,6 +85,19 @@ class Configuration:
             logger.warning("the password stays as well: it may be that of the other server")
         kept = {name: getattr(old, name) for name in FIXED}
         return replace(new, credential=credential, **kept)
+
+
+def password_fix(credential: Credential | None, folder: str | None) -> str:
+    """What the operator has to do; `folder` is where the service manager puts credentials.
+
+    It copies them there when it starts a unit, and the environment is that of the start as well.
+    """
+    source = credential.source if credential is not None else ""
+    if folder and source.startswith(f"the file {folder}/"):
+        return "correct the file that it was loaded from, then restart the daemon"
+    if source in PASSWORD_VARIABLES:
+        return "correct it, then restart the daemon"
+    return f"correct it there, then reload the daemon (kill -HUP {os.getpid()})"
 
 
 def _directory() -> str:

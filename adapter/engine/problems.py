@@ -13,7 +13,8 @@ def as_acp_error(error: UpstreamError, settings: Settings) -> AcpError:
         case SessionMissing():
             return session_gone(error.session_id)
         case Unauthorised():
-            return auth_required(settings.credential.source if settings.credential else None)
+            source = settings.credential.source if settings.credential else None
+            return auth_required(source, settings.password_fix)
         case Unreachable():
             return AcpError(
                 Code.INTERNAL,

@@ -19,7 +19,8 @@ FEED: Final = "The event feed is not connected; the adapter goes on trying."
 SERVING: Final = "The daemon is {state} and takes no new client."
 UNSEEN: Final = "The server has to answer first."
 LATE: Final = "The OpenCode server did not answer in time."
-PASSWORD: Final = "The OpenCode server refused the password."
+PASSWORD: Final = "The OpenCode server refused the password of {source}; {fix}."
+NO_PASSWORD: Final = "The OpenCode server wants a password, and the daemon was given none."
 
 
 class Look:
@@ -53,6 +54,12 @@ class Look:
         missing = tuple(name for name, check in checks.items() if not check.ok)
         return Readiness(ready=not missing, missing=missing, checks=checks)
 
+    def _refused(self) -> str:
+        settings = self._daemon.engine.settings
+        if settings.credential is None:
+            return NO_PASSWORD
+        return PASSWORD.format(source=settings.credential.source, fix=settings.password_fix)
+
     async def _server(self) -> tuple[Check, Check, Check]:
         """Whether it is reachable, takes the password, and has the routes."""
         engine, unseen = self._daemon.engine, Check(ok=None, why=UNSEEN)
@@ -62,7 +69,7 @@ class Look:
                 await engine.server.info()
                 await engine.check_contract()
         except Unauthorised:
-            return YES, Check(ok=False, why=PASSWORD), unseen
+            return YES, Check(ok=False, why=self._refused()), unseen
         except AcpError as error:
             return YES, YES, Check(ok=False, why=error.message)
         except UpstreamError as error:

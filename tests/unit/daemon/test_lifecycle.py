@@ -290,7 +290,7 @@ async def answering(kind: str) -> AsyncIterator[str]:
             "password",
             {"OPENCODE_SERVER_PASSWORD": "another-secret"},
             AUTH,
-            "OPENCODE_SERVER_PASSWORD",
+            "OPENCODE_SERVER_PASSWORD; correct it there, then start the daemon again",
         ),
         ("route", {}, CONTRACT, PROMPT.name),
         ("page", {}, CONTRACT, "web page"),

@@ -11,8 +11,9 @@ import pytest
 import trustme
 
 from adapter.daemon.hello import Hello
-from adapter.daemon.reload import Configuration
+from adapter.daemon.reload import Configuration, password_fix
 from adapter.options import Options
+from adapter.upstream.credentials import Credential
 from stubs.waiting import until
 from tests.unit.daemon.admin.office import Office, office
 from tests.unit.daemon.house import Caller, House, Json, hello, house
@@ -287,6 +288,19 @@ async def test_a_password_that_the_server_does_not_take_is_told_at_once(
         assert [line.replace("the file ", "") for line in told()] == [refused, refused, again]
 
 
+@pytest.mark.parametrize(
+    ("source", "restarts"),
+    [
+        ("the file /home/me/password", False),
+        ("the file /run/unit/opencode-password", True),
+        ("OPENCODE_SERVER_PASSWORD", True),
+    ],
+)
+def test_what_a_reload_would_not_read_wants_a_restart(source: str, restarts: bool) -> None:
+    fix = password_fix(Credential(OLD, source), "/run/unit")
+    assert ("restart the daemon" in fix, "kill -HUP" in fix) == (restarts, not restarts)
+
+
 async def test_a_password_that_was_changed_on_the_server(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(OLD)
@@ -299,6 +313,11 @@ async def test_a_password_that_was_changed_on_the_server(tmp_path: Path) -> None
         host.settings = dataclasses.replace(host.settings, password=NEW)
         there.stub.cut_feed()
         await there.manager.until_status("feed down, password refused", "1 client,", "1 session,")
+        # Correcting the file alone would change nothing.
+        ident = await there.caller.send("session/new", cwd=str(tmp_path), mcpServers=[])
+        told = (await there.caller.answer(ident))["error"]["message"]
+        assert f"of the file {file}; " in told
+        assert f"(kill -HUP {there.served.process.pid})" in told
 
         # A file that others may read is refused; the daemon goes on as it was.
         file.chmod(0o644)

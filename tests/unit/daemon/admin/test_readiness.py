@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from adapter.upstream.credentials import Credential
 from contract.routes import REQUIRED
 from stubs.waiting import until
 from tests.unit.daemon.admin.office import Office, office
@@ -50,7 +52,12 @@ async def test_a_password_that_is_refused(tmp_path: Path) -> None:
         readiness = await place.readiness()
         assert readiness.missing == ("auth", "contract", "feed")
         assert readiness.checks["server"].ok
-        assert "password" in readiness.checks["auth"].why
+        assert readiness.checks["auth"].why.endswith("the daemon was given none.")
+        source = Credential("another", "the file /p")
+        engine = place.home.engine
+        engine.reconfigure(replace(engine.settings, credential=source, password_fix="mend it"))
+        why = (await place.readiness()).checks["auth"].why
+        assert why == "The OpenCode server refused the password of the file /p; mend it."
         await place.until_value("auth_refused", 1)
         place.home.stub.faults.unauthorized = False
         await until_feed(place, up=True)
