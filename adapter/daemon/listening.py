@@ -16,6 +16,7 @@ from typing import Final
 
 from adapter.daemon.accepting import send_away
 from adapter.daemon.exposure import ROOT, Exposure, exposed
+from adapter.daemon.hello import credentials
 from adapter.daemon.refusal import Refusal
 from contract.attach import TEMPORARY, USAGE
 
@@ -24,6 +25,9 @@ logger = logging.getLogger(__name__)
 BACKLOG: Final = 512
 """Connections that wait to be accepted; the kernel refuses more of them for a moment."""
 LOCK_SUFFIX: Final = ".lock"
+PID_BYTES: Final = 32
+"""Of the lock are read for the number of a process; there are at most seven digits (proc(5))."""
+ASK: Final = "`opencode-acp status` shows one that runs; another daemon wants another --socket"
 
 
 class Listener:
@@ -144,12 +148,33 @@ def _take_lock(path: str) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        holder = _holder(lock)
         os.close(lock)
         raise Refusal(
             TEMPORARY,
-            f"Another daemon holds the lock {path}; one that ends lets go of it when it is done.",
+            f"Another daemon{holder} holds the lock {path}; one that ends lets go of it when it is "
+            f"done, and {ASK}.",
         ) from error
+    _sign(lock, path)
     return lock
+
+
+def _sign(lock: int, path: str) -> None:
+    """Leave our process in the lock, for the sentence to the next who wants it."""
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+    except OSError as error:
+        logger.debug("the lock %s does not say who holds it: %s", path, error)
+
+
+def _holder(lock: int) -> str:
+    """The process that stands in the lock, as a part of a sentence; empty if none does."""
+    try:
+        said = os.pread(lock, PID_BYTES, 0).strip()
+    except OSError:
+        return ""
+    return f", process {int(said)}," if said.isdigit() else ""
 
 
 def _bind(path: str) -> socket.socket:
@@ -181,8 +206,9 @@ def _clear(path: str) -> None:
         raise Refusal(USAGE, f"{path} is no socket; remove it or name another path.")
     if seen.st_uid != os.geteuid():
         raise Refusal(USAGE, f"The socket {path} belongs to another user; name another path.")
-    if _answers(path):
-        raise Refusal(TEMPORARY, f"Another process serves the socket {path}.")
+    if (opener := _opener(path)) is not None:
+        who = f"process {opener}" if opener else "another process"
+        raise Refusal(TEMPORARY, f"The socket {path} is served, and was opened by {who}; {ASK}.")
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -191,12 +217,18 @@ def _clear(path: str) -> None:
         raise Refusal(USAGE, f"{path} cannot be removed: {error.strerror}.") from error
 
 
-def _answers(path: str) -> bool:
-    """Whether a process listens there. A queue that is full has one behind it, too."""
+def _opener(path: str) -> int | None:
+    """The process that opened the socket on which somebody listens there, None without one.
+
+    That of a service manager, where it passed the socket on (unix(7), SO_PEERCRED); 0 where it is
+    not known: a queue that is full has a process behind it, too.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         error = probe.connect_ex(path)
-    return error not in (errno.ECONNREFUSED, errno.ENOENT)
+        if not error:
+            return credentials(probe).pid
+    return None if error in (errno.ECONNREFUSED, errno.ENOENT) else 0
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -151,8 +151,26 @@ def test_nobody_gets_into_a_queue_that_is_given_up(
 def test_a_second_daemon_is_sent_away_and_the_first_goes_on(tmp_path: Path, doors: Doors) -> None:
     path = tmp_path / "acp.sock"
     doors.open(path)
-    assert refusal(path).code == TEMPORARY
+    told = refusal(path)
+    assert told.code == TEMPORARY
+    assert f"Another daemon, process {os.getpid()}, holds the lock {path}" in str(told)
+    assert "opencode-acp status" in str(told)
     assert answers(path)
+
+
+def test_a_lock_that_does_not_say_who_holds_it(tmp_path: Path, doors: Doors) -> None:
+    path = tmp_path / "acp.sock"
+    doors.open(path)
+    Path(f"{path}{LOCK_SUFFIX}").write_text("somebody")
+    assert "Another daemon holds the lock" in str(refusal(path))
+
+
+def test_the_lock_names_its_newest_holder(tmp_path: Path, doors: Doors) -> None:
+    path = tmp_path / "acp.sock"
+    lock = Path(f"{path}{LOCK_SUFFIX}")
+    lock.write_text("999999999 and more\n")
+    doors.open(path)
+    assert lock.read_text() == f"{os.getpid()}\n"
 
 
 def test_a_stale_socket_is_replaced(tmp_path: Path, doors: Doors) -> None:
@@ -168,7 +186,9 @@ def test_a_socket_that_another_program_serves_is_left(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.bind(str(path))
         sock.listen()
-        assert refusal(path).code == TEMPORARY
+        told = refusal(path)
+        assert told.code == TEMPORARY
+        assert f"opened by process {os.getpid()};" in str(told)
         assert answers(path)
 
 
@@ -183,7 +203,9 @@ def test_a_server_whose_queue_is_full_is_not_taken_for_dead(tmp_path: Path) -> N
             client.setblocking(False)
             if client.connect_ex(str(path)):
                 break
-        assert refusal(path).code == TEMPORARY
+        told = refusal(path)
+        assert told.code == TEMPORARY
+        assert "another process;" in str(told)
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "link", "datagram"])
