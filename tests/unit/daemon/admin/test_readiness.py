@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapter.upstream.client import Server
 from adapter.upstream.credentials import Credential
 from contract.routes import REQUIRED
 from stubs.waiting import until
@@ -69,10 +70,10 @@ async def test_a_server_without_a_route(tmp_path: Path, monkeypatch: pytest.Monk
     async with office(tmp_path) as place:
         await until_feed(place, up=True)
 
-        async def lacking() -> frozenset[tuple[str, str]]:
+        async def lacking(_: Server) -> frozenset[tuple[str, str]]:
             return frozenset((one.method, one.path) for one in REQUIRED[1:])
 
-        monkeypatch.setattr(place.home.engine.server, "routes", lacking)
+        monkeypatch.setattr(Server, "routes", lacking)
         readiness = await place.readiness()
         assert readiness.missing == ("contract",)
         assert REQUIRED[0].name in readiness.checks["contract"].why
