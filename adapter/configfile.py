@@ -7,6 +7,7 @@ file pays for the parser.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -22,6 +23,7 @@ from contract.errors import Plain
 MAX_BYTES: Final = 64 * 1024
 OWN_FILE: Final = "opencode-acp/config.toml"
 LIMITS_TABLE: Final = "limits"
+NUMBER: Final = re.compile(r"\s*\d+(\.\d+)?\s*")
 TAKES: Final[Mapping[Kind, str]] = {
     Kind.URL: "an address in quotes",
     Kind.PATH: "a path in quotes",
@@ -58,8 +60,8 @@ def find_config(named: str | None, environ: Mapping[str, str]) -> str | None:
 def read_config(path: str | None) -> FileSettings:
     """The settings of the file at `path`; those of an empty one without a path.
 
-    Raises ConfigFileError for a file that cannot be read, is no TOML, or holds a table, a key or a
-    value that has no meaning.
+    Raises ConfigFileError for a file that cannot be read, that another than this user and root may
+    write, that is no TOML, or that holds a table, a key or a value that has no meaning.
     """
     file, faults = examine(path)
     if faults:
@@ -87,8 +89,7 @@ def _read(path: str) -> str:
     # O_NONBLOCK: opening a FIFO would wait for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is not a regular file")
+        _check_file(os.fstat(handle))
         data = os.read(handle, MAX_BYTES + 1)
     finally:
         os.close(handle)
@@ -98,6 +99,19 @@ def _read(path: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8 text") from None
+
+
+def _check_file(seen: os.stat_result) -> None:
+    """ValueError for a file that another than this user and root may write.
+
+    It says where the password is, and which server is sent it.
+    """
+    if not stat.S_ISREG(seen.st_mode):
+        raise ValueError("it is not a regular file")
+    if seen.st_uid not in (os.geteuid(), 0):
+        raise ValueError("it belongs to another user, who could have the password sent elsewhere")
+    if seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ValueError("others may write it, and have the password sent elsewhere: chmod go-w it")
 
 
 def _tables(text: str) -> Mapping[str, object]:
@@ -134,7 +148,8 @@ def _lowered(table: object, reasons: list[str]) -> Limits:
             limits = lowered({name: value}, limits)
         except LimitError as error:
             names = () if name in highest else highest
-            reasons.append(str(error).removesuffix(".") + hint(name, names))
+            quotes = "" if names else _quotes(value)
+            reasons.append(str(error).removesuffix(".") + hint(name, names) + quotes)
     return limits
 
 
@@ -165,4 +180,12 @@ def _text(setting: Setting, value: object, folder: str) -> str:
             return str(value)
         case Kind.USERS, list() if value and all(type(one) is int for one in value):
             return ",".join(map(str, value))
-    raise ValueError(f"{setting.name!r} takes {TAKES[setting.kind]}")
+    quotes = _quotes(value) if setting.kind in (Kind.SECONDS, Kind.USERS) else ""
+    raise ValueError(f"{setting.name!r} takes {TAKES[setting.kind]}{quotes}")
+
+
+def _quotes(value: object) -> str:
+    """What a sentence says to a number, or a list of them, that stands in quotes; else nothing."""
+    ones = value if isinstance(value, list) else [value]
+    numbers = any(isinstance(one, str) and NUMBER.fullmatch(one) for one in ones)
+    return "; a number stands without quotes" if numbers else ""

@@ -123,6 +123,44 @@ def test_a_path_begins_at_its_file(path: Path, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("[limits]\nprompts = '8'\n", True),
+        ("[limits]\nidle_seconds = '1.5'\n", True),
+        ("prompt_seconds = '90'\n", True),
+        ("allowed_uids = ['1000']\n", True),
+        ("allowed_uids = '1000'\n", True),
+        ("[limits]\nprompts = 99\n", False),
+        ("prompt_seconds = 'soon'\n", False),
+        ("[limits]\npromts = '8'\n", False),
+        ("mcp = ['8']\n", False),
+    ],
+)
+def test_a_number_in_quotes_is_told_that_it_stands_without(
+    path: Path, text: str, quoted: bool
+) -> None:
+    path.write_text(text)
+    assert refused(path).endswith("; a number stands without quotes.") is quoted
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_refused(path: Path, mode: int) -> None:
+    path.write_text("server = 'http://127.0.0.1:1'\n")
+    path.chmod(mode)
+    assert "chmod go-w" in refused(path)
+    assert examine(str(path))[0].values == {}
+    path.chmod(0o644)
+    assert read_config(str(path)).values == {"server": "http://127.0.0.1:1"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_another_user_is_refused(path: Path) -> None:
+    path.write_text("")
+    os.chown(path, 4242, -1)
+    assert "another user" in refused(path)
+
+
 def test_what_is_no_text_file_is_refused(path: Path, tmp_path: Path) -> None:
     assert "No such file" in refused(path)
     assert "regular" in refused(tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import trustme
 from aiohttp import web
 
 from adapter.doctor.examine import examine
@@ -120,8 +121,16 @@ async def test_a_variable_that_is_no_setting(patient: Patient) -> None:
 async def test_a_configuration_that_others_may_write(patient: Patient) -> None:
     patient.config.write_text("mcp = 'reject'")
     patient.config.chmod(0o666)
-    one = await patient.warned("files", config=str(patient.config))
-    assert "chmod" in one.fix
+    one = await patient.failed("configuration", USAGE, config=str(patient.config))
+    assert "chmod go-w" in one.sentence
+
+
+async def test_authorities_that_others_may_write(patient: Patient, tmp_path: Path) -> None:
+    authorities = tmp_path / "authorities.pem"
+    trustme.CA().cert_pem.write_to_path(authorities)
+    authorities.chmod(0o666)
+    one = await patient.warned("files", ca_file=str(authorities))
+    assert one.fix == f"chmod go-w {authorities}"
 
 
 # The password's file.
