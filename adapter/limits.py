@@ -48,6 +48,10 @@ class Limits:
     """The opening of a session; it fails with -32603 after that."""
     inbound_line_bytes: int = 32 * MIB
     """Bytes of one line of the client; a longer one is dropped and answered with -32600."""
+    inbound_bytes: int = 128 * MIB
+    """What all clients have sent without the end of its line: at it the longest line is dropped and
+    answered with -32600. So much also of requests that are not answered, as they are kept; one that
+    does not fit is refused with -32053 and may be sent again."""
     outbound_line_bytes: int = MIB
     """Bytes of one line to the client: texts are split and results are cut to fit in it."""
     turn_output_bytes: int = 64 * MIB
@@ -78,6 +82,7 @@ DEFAULTS: Final = Limits()
 # Below these nothing that clients need fits into a line any more.
 FLOORS: Final[Mapping[str, int]] = {
     "inbound_line_bytes": 64 * KIB,
+    "inbound_bytes": MIB,
     "outbound_line_bytes": 256 * KIB,
 }
 
@@ -96,6 +101,7 @@ class Bound(Enum):
     IDLE_SECONDS = "idle_seconds"
     SETUP_SECONDS = "setup_seconds"
     INBOUND_LINE_BYTES = "inbound_line_bytes"
+    INBOUND_BYTES = "inbound_bytes"
     OUTBOUND_LINE_BYTES = "outbound_line_bytes"
     TURN_OUTPUT_BYTES = "turn_output_bytes"
     TOOL_OUTPUT_BYTES = "tool_output_bytes"

@@ -43,7 +43,14 @@ async def serve(settings: config.Settings, opening: Opening) -> None:
         connection = Connection(engine, opening.client)
         transport = StdioTransport(opening.source, opening.sink, opening.pending)
         limits = PeerLimits.of(connection.limits)
-        peer = Peer(transport, connection, time.monotonic, limits, count=engine.counters.hit)
+        peer = Peer(
+            transport,
+            connection,
+            time.monotonic,
+            limits,
+            count=engine.counters.hit,
+            inbound=engine.inbound,
+        )
         connection.bind(peer)
         end_on_signals(peer)
         await peer.run()

@@ -11,8 +11,10 @@ from typing import Final
 
 import orjson
 
+from adapter.acp.inbound import Inbound, Unfinished
 from adapter.acp.jsontext import repaired
 from adapter.limits import DEFAULTS
+from contract.words import counted
 
 INBOUND_LIMIT: Final = DEFAULTS.inbound_line_bytes
 """Bytes of one inbound line, its end not counted. The TypeScript SDK 2.4.0 has the same default."""
@@ -23,29 +25,44 @@ OUTBOUND_LIMIT: Final = DEFAULTS.outbound_line_bytes
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """Stands in the place of a line that passed `limit` bytes and was dropped."""
+    """Stands in the place of a line that passed `limit` bytes and was dropped.
+
+    Or of one that gave way, since those of all clients together passed them (`shared`).
+    """
 
     limit: int
+    shared: bool = False
+
+    @property
+    def told(self) -> str:
+        """One sentence for the client."""
+        size = counted(self.limit, "byte")
+        if self.shared:
+            return f"A line was dropped: unfinished ones of all clients had more than {size}."
+        return f"A line of more than {size} was dropped."
 
 
 class LineBuffer:
     """Bytes in, whole lines out; holds at most `limit` bytes and one chunk.
 
-    What follows the last LF is not a message, so nothing is left to ask for at the end.
+    What follows the last LF is not a message, so nothing is left to ask for at the end. `inbound`
+    is what all buffers together may hold.
     """
 
-    def __init__(self, limit: int = INBOUND_LIMIT) -> None:
+    def __init__(self, limit: int = INBOUND_LIMIT, inbound: Inbound | None = None) -> None:
         self._limit = limit
         self._head = bytearray()
         self._dropping = False
+        self._gave_way = False
+        self._unfinished = Unfinished(inbound or Inbound(), self._give_way)
 
     def feed(self, data: bytes) -> list[bytes | Oversize]:
         """The lines that `data` completes, in order, without LF or CR LF; blank ones are skipped.
 
         An oversize line is reported at once, when it passes the limit, and read on without being
-        kept until its LF comes.
+        kept until its LF comes. So is one that gave way, when there is more to read.
         """
-        lines: list[bytes | Oversize] = []
+        lines: list[bytes | Oversize] = self._report()
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             self._take(data[start:end], lines)
@@ -57,7 +74,20 @@ class LineBuffer:
             start = end + 1
         if start < len(data):
             self._take(data[start:], lines)
-        return lines
+        self._unfinished.hold(len(self._head))
+        return lines + self._report()
+
+    def close(self) -> None:
+        """Nothing is read any more: keep nothing."""
+        self._head = bytearray()
+        self._unfinished.hold(0)
+
+    def _give_way(self) -> None:
+        self._head, self._dropping, self._gave_way = bytearray(), True, True
+
+    def _report(self) -> list[bytes | Oversize]:
+        gave_way, self._gave_way = self._gave_way, False
+        return [Oversize(self._unfinished.limit, shared=True)] if gave_way else []
 
     def _take(self, piece: bytes, lines: list[bytes | Oversize]) -> None:
         if self._dropping:

@@ -15,6 +15,7 @@ from typing import Final
 
 from adapter.acp import jsonrpc
 from adapter.acp.framing import INBOUND_LIMIT, OUTBOUND_LIMIT, LineBuffer, Oversize, encode
+from adapter.acp.inbound import Inbound, Unanswered, weight
 from adapter.acp.jsonrpc import Fault, Id, JsonObject, Notification, Request, Response
 from adapter.acp.outbox import Outbox
 from adapter.acp.transport import Call, Clock, Handler, Transport
@@ -83,7 +84,7 @@ class Peer:
 
     Use: `await peer.run()` until the client is gone, settle what is open, `await peer.aclose()`.
     The peer owns the writer task and one task per request; `aclose` ends them all. `count` hears of
-    each line over its limit.
+    each line over its limit; `inbound` is what all peers together may hold of what came.
     """
 
     def __init__(
@@ -94,12 +95,15 @@ class Peer:
         limits: PeerLimits = PeerLimits(),
         *,
         count: Callable[[Bound], None] = lambda _: None,
+        inbound: Inbound | None = None,
     ) -> None:
         self._transport = transport
         self._handler = handler
         self._limits = limits
         self._count = count
-        self._lines = LineBuffer(limits.inbound_line)
+        budget = inbound or Inbound()
+        self._lines = LineBuffer(limits.inbound_line, budget)
+        self._unanswered = Unanswered(budget)
         self._running: dict[Id, _Running] = {}
         self._asks: dict[int, asyncio.Future[object]] = {}
         self._last_ask = 0
@@ -165,6 +169,8 @@ class Peer:
                     await asyncio.sleep(0)
         except OSError:
             self._end(Ending.BROKEN)
+        finally:
+            self._lines.close()
         if self._ending is None:
             self._ending = Ending.EOF
         self._fail_asks()
@@ -255,9 +261,8 @@ class Peer:
 
     def _take(self, line: bytes | Oversize) -> None:
         if isinstance(line, Oversize):
-            self._count(Bound.INBOUND_LINE_BYTES)
-            text = f"A line of more than {counted(line.limit, 'byte')} was dropped."
-            self._refuse(None, AcpError(Code.INVALID_REQUEST, text))
+            self._count(Bound.INBOUND_BYTES if line.shared else Bound.INBOUND_LINE_BYTES)
+            self._refuse(None, AcpError(Code.INVALID_REQUEST, line.told))
             return
         match jsonrpc.decode(line):
             case Request() as request:
@@ -283,7 +288,14 @@ class Peer:
             text = f"More than {self._limits.calls} requests are open on this connection."
             self._refuse(request.id, AcpError(Code.LIMIT, text))
             return
+        size = weight(request.params)
+        if not self._unanswered.take(size):
+            self._count(Bound.INBOUND_BYTES)
+            text = "The requests in work take up all there is for them; send it again, later."
+            self._refuse(request.id, AcpError(Code.LIMIT, text))
+            return
         call = Call(request.id, request.method, request.params)
+        call.on_let_go = lambda: self._unanswered.give(size)
         task = asyncio.create_task(self._serve(call), name=f"acp {request.method}")
         self._running[request.id] = _Running(call, task)
 
@@ -302,6 +314,7 @@ class Peer:
             line = self._failure(call.id, _internal(call.method))
         finally:
             del self._running[call.id]
+            call.let_go()
         self._outbox.put(line)
         if call.after is not None:
             call.after()

@@ -35,7 +35,7 @@ class Call:
     `on_cancel` is what `$/cancel_request` does for it: a handler that can end well sets it and
     still answers by itself; unset, the handler's task is cancelled and -32800 is the answer.
     `after` is called once the answer is queued: for what speaks of a session that only the answer
-    makes known.
+    makes known. `on_let_go` is called once the parameters are let go of.
     """
 
     id: Id
@@ -43,6 +43,14 @@ class Call:
     params: JsonObject
     on_cancel: Callable[[], None] | None = field(default=None)
     after: Callable[[], None] | None = field(default=None)
+    on_let_go: Callable[[], None] | None = field(default=None)
+
+    def let_go(self) -> None:
+        """Forget the parameters: the handler has read them, and its answer may take long."""
+        self.params = {}
+        on_let_go, self.on_let_go = self.on_let_go, None
+        if on_let_go is not None:
+            on_let_go()
 
 
 class Handler(Protocol):

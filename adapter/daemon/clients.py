@@ -40,7 +40,9 @@ class Client:
         self._connection = Connection(engine, number=number)
         limits = PeerLimits.of(self._connection.limits)
         count = engine.counters.hit
-        self._peer = Peer(link, self._connection, engine.clock, limits, count=count)
+        self._peer = Peer(
+            link, self._connection, engine.clock, limits, count=count, inbound=engine.inbound
+        )
         self._connection.bind(self._peer)
 
     @property

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from adapter.acp.inbound import Inbound
 from adapter.acp.overlimit import over
 from adapter.config import Settings
 from adapter.core import values as v
@@ -79,6 +80,7 @@ class Engine:
         self.catalogues = Catalogues(self.server, settings.catalogue, clock=clock, sleep=sleep)
         self.mcp = Registrations(self.server.mcp, settings.mcp, clock, sleep, self._lost_mcp)
         self.counters = Counters()
+        self.inbound = Inbound(settings.limits.inbound_bytes)
         self.places = Places(settings.limits, clock, self.counters)
         self.watch = Watch()
         self.following = Following(self.watch)
@@ -182,6 +184,7 @@ class Engine:
         is_new = settings.credential != self.settings.credential
         self.settings = self._services.settings = settings
         self.mcp.settings = settings.mcp
+        self.inbound.limit = settings.limits.inbound_bytes
         self.places.go_by(settings.limits)
         self.server.authenticate(settings.credential)
         if is_new:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
+from adapter.acp.inbound import Inbound
 from adapter.acp.jsonrpc import JsonObject
 from adapter.acp.peer import Ending, Peer, PeerLimits
 from adapter.acp.transport import Call
@@ -114,13 +115,18 @@ def note(method: str, **params: object) -> JsonObject:
 class Connection:
     """A running peer with everything that the test holds of it."""
 
-    def __init__(self, limits: PeerLimits) -> None:
+    def __init__(self, limits: PeerLimits, inbound: Inbound) -> None:
         self.wire = MemoryTransport()
         self.handler = ScriptedHandler()
         self.clock = HandClock()
         self.counted: list[Bound] = []
         self.peer = Peer(
-            self.wire, self.handler, self.clock.read, limits, count=self.counted.append
+            self.wire,
+            self.handler,
+            self.clock.read,
+            limits,
+            count=self.counted.append,
+            inbound=inbound,
         )
         self.running = asyncio.create_task(self.peer.run())
 
@@ -130,8 +136,10 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(limits: PeerLimits | None = None) -> AsyncIterator[Connection]:
-    connection = Connection(limits or PeerLimits())
+async def connected(
+    limits: PeerLimits | None = None, inbound: Inbound | None = None
+) -> AsyncIterator[Connection]:
+    connection = Connection(limits or PeerLimits(), inbound or Inbound())
     try:
         yield connection
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from adapter.daemon.daemon import State
 from adapter.engine.connection import AT_ONCE
+from adapter.limits import MIB, Bound, Limits
 from adapter.upstream.transport import ServerSettings
 from stubs.server.faults import Rule
 from stubs.waiting import until
@@ -146,6 +147,30 @@ async def test_between_two_lines_of_a_flood_everybody_else_has_a_turn(tmp_path: 
         await until("an answer to each line", answered)
         assert {one["error"]["code"] for one in flooder.lines} == {-32700}
         assert turns >= lines
+
+
+async def test_lines_without_an_end_are_bounded_for_all_clients_together(tmp_path: Path) -> None:
+    limits = Limits(inbound_bytes=MIB)
+    async with house(tmp_path, limits=limits) as home:
+        loop, inbound = asyncio.get_running_loop(), home.engine.inbound
+        many = [await home.client() for _ in range(8)]
+        for one in many:
+            await loop.sock_sendall(one.socket, b"x" * (MIB // 2))
+            assert inbound.unfinished <= limits.inbound_bytes
+
+        async def dropped() -> bool:
+            return home.engine.counters[Bound.INBOUND_BYTES] >= 6
+
+        other = await home.client()
+        assert await other.call("initialize", protocolVersion=1)
+        for one in many:
+            await loop.sock_sendall(one.socket, b"x")
+        await until("the longest gave way", dropped)
+        for one in many:
+            await one.hang_up()
+        await other.hang_up()
+        await home.until_empty()
+        assert inbound.unfinished == inbound.unanswered == 0
 
 
 async def test_a_client_that_is_idle_costs_little(tmp_path: Path) -> None:

@@ -50,7 +50,10 @@ class Front:
         self.connection = Connection(engine)
         limits = PeerLimits.of(engine.settings.limits)
         count = engine.counters.hit
-        self.peer = Peer(self.wire, self.connection, time.monotonic, limits, count=count)
+        inbound = engine.inbound
+        self.peer = Peer(
+            self.wire, self.connection, time.monotonic, limits, count=count, inbound=inbound
+        )
         self.connection.bind(self.peer)
         self.oracle = Oracle()
         self._running = asyncio.create_task(self.peer.run())

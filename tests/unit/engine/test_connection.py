@@ -193,6 +193,17 @@ async def test_withdrawing_the_request_of_a_prompt_is_a_cancel(scene: Stage, fro
     assert (await front.answer(ident))["stopReason"] == "cancelled"
 
 
+async def test_a_turn_that_lasts_keeps_no_room_for_what_its_prompt_held(
+    scene: Stage, front: Front
+) -> None:
+    session = await front.new(scene.root)
+    answer = front.prompt(session, f"@@text 2 && wait 60000@@ {'x' * 1_000_000}")
+    await front.until_text(session, words(2))
+    assert scene.engine.inbound.unanswered == 0
+    front.notify("session/cancel", sessionId=session)
+    assert (await front.answer(answer))["stopReason"] == "cancelled"
+
+
 async def test_what_is_no_cancel_of_a_turn_does_nothing(scene: Stage, front: Front) -> None:
     session = await front.new(scene.root)
     odd_ids: tuple[object, ...] = (session, "ses_other", None, 5, [session], {})
