@@ -60,6 +60,8 @@ def _unknown(word: str, rest: Sequence[str], flags: Iterable[str]) -> str:
     if words:
         # Its action, too, or what else it is about.
         command = " ".join(takewhile(lambda one: not one.startswith("-"), words))
+        if command == "config":
+            command += " check|show"
         return f"A command stands before its flags: opencode-acp {command} [FLAG ...]."
     found = hint(word, flags) if word.startswith("-") else ""
     return f"Unknown argument {word!r}{found}; opencode-acp --help lists the flags."

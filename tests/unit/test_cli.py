@@ -78,6 +78,7 @@ def test_a_bad_command_line_is_one_sentence_without_secrets(argv: list[str]) -> 
     [
         (["--password-file", "F", "serve"], "serve"),
         (["--no-daemon", "config", "check"], "config check"),
+        (["--no-daemon", "config", "--json"], "config check|show"),
         (["--config", "F", "replay", "flight", "--json"], "replay flight"),
         (["--json", "status"], "status"),
         (["--log-level", "debug", "--zebra", "doctor"], "doctor"),
