@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from adapter.commands.screen import plain
-from adapter.daemon.admin.shapes import State
+from adapter.daemon.admin.shapes import Readiness, State
 from adapter.daemon.exposure import impostor
 from adapter.settings.arguments import add_settings, options
 from adapter.settings.faults import usable
@@ -22,6 +22,7 @@ from adapter.start import sockets
 from contract.attach import AUTH, OK, TEMPORARY, UCRED_BYTES, USAGE, user_of
 
 STATE: Final = "/debug/state"
+READINESS: Final = "/readyz"
 SECONDS: Final = 5.0
 ANSWER_BYTES: Final = 16 * 1024 * 1024
 
@@ -68,8 +69,16 @@ def get(path: str, route: str) -> bytes:
     return body
 
 
-def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
-    """Print the daemon's state, as JSON or as `screen` makes it.
+def readiness(path: str) -> Readiness | None:
+    """Whether the daemon could serve a prompt now; None if it does not say."""
+    try:
+        return Readiness.model_validate_json(get(path, READINESS))
+    except (NoDaemon, ValidationError):
+        return None
+
+
+def show(given: argparse.Namespace, screen: Callable[[State, str], str]) -> int:
+    """Print the daemon's state, as JSON or as `screen` makes it of that and the socket's path.
 
     It is asked where `serve` with the same flags, environment and file would answer. The exit
     code: 0, or with a sentence on standard error 75 if no daemon answers, 3 if it is not for this
@@ -92,7 +101,7 @@ def show(given: argparse.Namespace, screen: Callable[[State], str]) -> int:
         # In ASCII, so that it may be printed wherever it is read.
         sys.stdout.write(json.dumps(state.model_dump(mode="json"), indent=2) + "\n")
     else:
-        sys.stdout.write(screen(state))
+        sys.stdout.write(screen(state, path))
     return OK
 
 

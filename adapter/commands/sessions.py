@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """The exit code, as `inquiry.show` has it."""
-    return inquiry.show(given, screen)
+    return inquiry.show(given, lambda state, _: screen(state))
 
 
 def screen(state: State) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from adapter import relay
-from adapter.commands.inquiry import STATE, NoDaemon, get
+from adapter.commands.inquiry import READINESS, STATE, NoDaemon, get
 from adapter.daemon import ending
 from adapter.daemon.admin.shapes import Check, Readiness, State
 from adapter.daemon.exposure import ROOT, exposed
@@ -23,7 +23,6 @@ from contract.attach import AUTH, CONTRACT, TEMPORARY, USAGE
 from contract.version import VERSION
 
 DAEMON: Final = "daemon"
-READINESS: Final = "/readyz"
 START: Final = "Start it by `opencode-acp serve`, or let agents work without it (--daemon auto)."
 ALLOWED: Final = (
     "Run a daemon of your own (--socket), or have its operator let you in: by the rights of its "
@@ -172,6 +171,9 @@ def of_server(state: State, readiness: Readiness) -> tuple[Finding, ...]:
     version = server.judge_version(seen.version, seen.pid)
     if not seen.version:
         version = skipped(server.VERSION, "The daemon has not seen it yet.")
+    elif not readiness.reaches:
+        told = f"OpenCode {seen.version}, process {seen.pid}, when it last answered."
+        version = skipped(server.VERSION, told)
     taken = "The server takes the daemon's password."
     return (
         _said(server.TCP, checks.get("server"), TEMPORARY, f"The daemon reaches {url}."),
@@ -189,8 +191,7 @@ def _said(name: str, check: Check | None, code: int, sentence: str) -> Finding:
         return good(name, sentence)
     fixes = {
         server.TCP: server.START,
-        server.AUTHENTICATION: "Give the daemon the password that the server was started with, "
-        "and reload it.",
+        server.AUTHENTICATION: "The daemon needs the password that the server was started with.",
         server.ROUTES: server.UPGRADE,
     }
     return failed(name, code, check.why, fixes.get(name, LOG))

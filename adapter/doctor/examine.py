@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from adapter.doctor import daemon, machine, server, settings
-from adapter.doctor.findings import Finding, good, skipped
+from adapter.doctor.findings import Finding, good, skipped, warning
 from adapter.options import Options
 from adapter.settings.faults import usable
 from adapter.start import sockets
 from adapter.upstream.client import Server
+from adapter.upstream.credentials import Credential
 from adapter.upstream.errors import Unauthorised, UpstreamError
 from adapter.upstream.transport import ServerSettings
 
@@ -46,8 +48,14 @@ async def examine(
         address = met.state.server.url
         url = good(settings.URL, f"The daemon's server is {address}.")
         told = daemon.of_server(met.state, met.readiness)
-        reached = not any(one.code for one in told)
-        told = (*told, await _beside(here, address, cwd, patience) if reached else UNSEEN)
+        if not any(one.code for one in told):
+            beside = await _beside(here, address, cwd, patience)
+        elif met.readiness.reaches:
+            beside = (UNSEEN,)
+        else:
+            beside = (*await _silent(told[0], address, patience), UNSEEN)
+        # What was seen from here stands for what the daemon says of the same.
+        told = tuple({one.name: one for one in (*told, *beside)}.values())
     elif here.usable and here.server is not None:
         told = await server.look(here.server, here.credential, cwd, patience, here.ca_file)
     else:
@@ -57,18 +65,39 @@ async def examine(
     return (configuration, files, met.finding, url, *told, *limits)
 
 
-async def _beside(here: settings.Here, url: str, cwd: str, patience: server.Patience) -> Finding:
+async def _silent(tcp: Finding, url: str, patience: server.Patience) -> tuple[Finding, ...]:
+    """`tcp` with another advice if a process has the port, and does not answer the daemon."""
+    connected = await server.connect(url, patience.connect)
+    return () if connected.code else (replace(tcp, fix=server.RESTART),)
+
+
+async def _beside(
+    here: settings.Here, url: str, cwd: str, patience: server.Patience
+) -> tuple[Finding, ...]:
     """The catalogue of `cwd` beside a daemon, whose admin socket does not tell it.
 
-    The password that stands here goes to the server that it was meant for and to no other.
+    And a password that stands here and is refused: the daemon's next start would fail by it. It
+    goes to the server that it was meant for and to no other.
     """
     if not here.usable or here.server != url:
-        return UNTRUSTED
+        return (UNTRUSTED,)
     async with Server(url, here.credential, ServerSettings(ca_file=here.ca_file)) as beside:
         try:
             await beside.info(deadline=patience.answer)
         except Unauthorised:
-            return UNTRUSTED
+            return _other(here.credential)
         except UpstreamError as error:
-            return server.unopened(cwd, str(error))
-        return await server.catalogue(beside, cwd, patience.catalogue)
+            return (server.unopened(cwd, str(error)),)
+        return (await server.catalogue(beside, cwd, patience.catalogue),)
+
+
+def _other(credential: Credential | None) -> tuple[Finding, ...]:
+    if credential is None:
+        return (UNTRUSTED,)
+    auth = warning(
+        server.AUTHENTICATION,
+        f"The server takes the daemon's password, and refuses that of {credential.source}.",
+        "Put the server's password there: a daemon that reads this one, by a reload or a restart, "
+        "is refused, and so is an agent without a daemon.",
+    )
+    return (auth, skipped(server.CATALOGUE, server.UNACCEPTED))

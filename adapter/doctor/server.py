@@ -31,8 +31,12 @@ ALL: Final = (TCP, AUTHENTICATION, VERSION, ROUTES, FEED, CATALOGUE)
 TESTED: Final = "2.0.15"
 """The OpenCode that every test of the adapter runs on."""
 SHOWN: Final = 3
+UNACCEPTED: Final = "The server has to accept the password first."
 
 START: Final = "Start it by `opencode serve`, or look at its log."
+RESTART: Final = (
+    "A process takes connections there and does not answer: look at its log, restart it."
+)
 UPGRADE: Final = f"Run OpenCode {TESTED} at this address."
 
 
@@ -108,9 +112,9 @@ def _no_answer(error: UpstreamError, credential: Credential | None) -> tuple[Fin
     match error:
         case Unauthorised():
             auth = refused(credential)
-            return (auth, *unseen((VERSION, *rest), "The server has to accept the password first."))
+            return (auth, *unseen((VERSION, *rest), UNACCEPTED))
         case Unreachable() | Ambiguous():
-            auth = failed(AUTHENTICATION, TEMPORARY, str(error), START)
+            auth = failed(AUTHENTICATION, TEMPORARY, str(error), RESTART)
             return (auth, *unseen((VERSION, *rest), "The server has to answer first."))
     version = failed(VERSION, CONTRACT, f"This is no OpenCode 2: {error}", UPGRADE)
     why = "What listens there has to be OpenCode 2 first."

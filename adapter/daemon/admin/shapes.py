@@ -143,6 +143,12 @@ class Readiness(Shape):
     missing: tuple[str, ...]
     checks: dict[str, Check]
 
+    @property
+    def reaches(self) -> bool:
+        """Whether its server has answered now, be it with a refusal."""
+        check = self.checks.get("server")
+        return check is not None and check.ok is True
+
 
 class Health(Shape):
     ok: bool

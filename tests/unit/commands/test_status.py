@@ -10,7 +10,14 @@ import pytest
 
 from adapter.commands.parser import parser
 from adapter.commands.status import screen
-from adapter.daemon.admin.shapes import ClientState, FeedState, ServerState, State
+from adapter.daemon.admin.shapes import (
+    Check,
+    ClientState,
+    FeedState,
+    Readiness,
+    ServerState,
+    State,
+)
 from contract.version import VERSION
 from tests.unit.daemon.admin.office import Office, office
 
@@ -36,11 +43,20 @@ def state(*clients: ClientState, **given: object) -> State:
     )  # fmt: skip
 
 
+NAMES = ("daemon", "server", "auth", "contract", "feed")
+READY = Readiness(ready=True, missing=(), checks={name: Check(ok=True) for name in NAMES})
+
+
+def lacking(**checks: Check) -> Readiness:
+    return Readiness(ready=False, missing=tuple(checks), checks={**READY.checks, **checks})
+
+
 def test_the_screen() -> None:
     busy = client(1, parent=42, name="acpx 0.19.1", cwd="/work", turns=2, queue=1, bytes=4096)
     counted = {"prompts": 3, "divergences": 1}
-    assert screen(state(busy, client(12), counted=counted)) == (
+    assert screen(state(busy, client(12), counted=counted), READY) == (
         "opencode-acp 0.1.0, process 7, serving for 1 h 2 min\n"
+        "ready    yes\n"
         "server   http://127.0.0.1:4096: OpenCode 2.0.15, process 9\n"
         "feed     connected, lost 1 time\n"
         "load     2 clients, 0 sessions, 2 prompts in flight, 1 of them waiting\n"
@@ -57,8 +73,23 @@ def test_a_server_that_was_never_seen() -> None:
         server=ServerState(url="http://127.0.0.1:1"),
         feed=FeedState(connected=False, generation=0, losses=0),
     )
-    text = screen(unseen)
+    text = screen(unseen, None)
+    assert "ready    the daemon does not say\n" in text
     assert "server   http://127.0.0.1:1: not seen yet\nfeed     not connected\n" in text
+
+
+def test_a_server_that_does_not_answer_is_told_and_its_process_is_of_then() -> None:
+    down = lacking(server=Check(ok=False, why="No."), auth=Check(ok=None, why="First."))
+    text = screen(state(), down)
+    assert "\nready    no\nmissing  server: No.\nserver " in text
+    assert ": OpenCode 2.0.15, process 9 when it last answered\n" in text
+
+
+def test_a_password_that_is_refused_is_told_beside_a_feed_that_lives() -> None:
+    text = screen(state(), lacking(auth=Check(ok=False, why="Refused\x1b.")))
+    assert "missing  auth: Refused" in text
+    assert "\x1b" not in text
+    assert "process 9\nfeed     connected" in text
 
 
 @pytest.mark.parametrize(
@@ -71,8 +102,9 @@ def test_a_server_that_was_never_seen() -> None:
 )
 def test_one_that_ends(standing: str, seconds: float | None, turns: int, told: str) -> None:
     ending = state(state=standing, drain_seconds=seconds, tables={"turns": turns})
-    assert screen(ending).startswith(
+    assert screen(ending, READY).startswith(
         f"opencode-acp 0.1.0, process 7, {told}\n"
+        "ready    yes\n"
         "ending   Wait for its end; if no service manager starts the next one, "
         "`opencode-acp serve` does.\n"
         "server   "
@@ -80,8 +112,8 @@ def test_one_that_ends(standing: str, seconds: float | None, turns: int, told: s
 
 
 def test_nothing_of_a_client_can_move_the_cursor() -> None:
-    text = screen(state(client(1, name="\x1b[2J\nNO", cwd="/\x9b31m\r\u202e")))
-    assert text.count("\n") == len(text.splitlines()) == 7
+    text = screen(state(client(1, name="\x1b[2J\nNO", cwd="/\x9b31m\r\u202e")), READY)
+    assert text.count("\n") == len(text.splitlines()) == 8
     assert not {"\x1b", "\x9b", "\r", "\u202e"} & set(text)
 
 
@@ -101,6 +133,7 @@ async def test_a_daemon_at_work_is_shown(
         await caller.until_text(session, "w1 ")
         text = await said(place, capsys, "status")
         assert text.startswith(f"opencode-acp {VERSION}, process ")
+        assert "\nready    yes\n" in text
         assert "load     1 client, 1 session, 1 prompt in flight\n" in text
         told = json.loads(await said(place, capsys, "status", "--json"))
         assert [one["turns"] for one in told["clients"]] == [1]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapter.commands.inquiry import STATE
+from adapter.commands.inquiry import READINESS, STATE
 from adapter.daemon.admin.shapes import Check, Readiness, ServerState, State
 from adapter.daemon.daemon import Terms
 from adapter.doctor import daemon
 from adapter.doctor.examine import examine
 from adapter.doctor.findings import Finding
 from adapter.doctor.findings import State as Is
-from adapter.doctor.server import ALL, Patience
+from adapter.doctor.server import ALL, RESTART, START, Patience, connect
 from adapter.options import Options
+from adapter.upstream.credentials import Credential
 from contract.attach import AUTH, CONTRACT, OK, TEMPORARY, USAGE
+from stubs.server import Rule
+from stubs.waiting import until
 from tests.support.strangers import NOBODY, as_root, kept_out, listening
 from tests.unit.daemon.admin.office import Office, office
 
@@ -74,6 +78,51 @@ async def test_a_daemon_whose_server_refuses_it(tmp_path: Path) -> None:
         found = await visited(one)
         assert (found["auth"].state, found["auth"].code) == (Is.FAILED, AUTH)
         assert found["catalogue"].state is Is.SKIPPED
+
+
+async def test_a_file_that_is_not_the_daemons_password_is_told(tmp_path: Path) -> None:
+    """The daemon goes on by the one that it has read before."""
+    file = tmp_path / "password"
+    file.write_text("another")
+    file.chmod(0o600)
+    async with office(tmp_path) as one:
+        host, engine = one.home.stub.host, one.home.engine
+        host.settings = dataclasses.replace(host.settings, password="right")
+        credential = Credential("right", "the daemon's")
+        engine.reconfigure(dataclasses.replace(engine.settings, credential=credential))
+        await one.until_value("sse_connected", 1)
+        config = tmp_path / "config.toml"
+        config.write_text(f"server = '{one.home.stub.url}'\npassword_file = '{file}'\n")
+        found = await visited(one, config=str(config))
+        assert found["daemon"].state is Is.OK
+        assert found["auth"].state is Is.WARNING
+        assert f"refuses that of the file {file}." in found["auth"].sentence
+        assert found["catalogue"].state is Is.SKIPPED
+        assert [name for name in found if name in ALL] == list(ALL)
+
+
+async def test_a_server_that_hangs_is_to_be_restarted(tmp_path: Path) -> None:
+    async with office(tmp_path) as one:
+        await one.until_value("sse_connected", 1)
+        one.home.stub.faults.add(Rule("delay", "/api/info", seconds=30, times=9))
+        found = await visited(one)
+        assert (found["tcp"].state, found["tcp"].fix) == (Is.FAILED, RESTART)
+        assert found["version"].state is Is.SKIPPED
+        assert found["version"].sentence.endswith("when it last answered.")
+
+
+async def test_a_server_that_is_gone_is_to_be_started(tmp_path: Path) -> None:
+    async with office(tmp_path) as one:
+        await one.until_value("sse_connected", 1)
+        stub = one.home.stub
+        stub.restart_soon("lost", down=60)
+
+        async def closed() -> bool:
+            return (await connect(stub.url, 2)).code != OK
+
+        await until("the port is closed", closed)
+        found = await visited(one)
+        assert (found["tcp"].state, found["tcp"].fix) == (Is.FAILED, START)
 
 
 async def test_a_daemon_of_other_settings(tmp_path: Path) -> None:
@@ -158,7 +207,7 @@ async def test_a_daemon_that_is_not_wanted_is_not_asked(tmp_path: Path) -> None:
 def test_a_daemon_of_another_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     state = _state()
     readiness = Readiness(ready=True, missing=(), checks={})
-    answers = {STATE: state, daemon.READINESS: readiness}
+    answers = {STATE: state, READINESS: readiness}
     monkeypatch.setattr(daemon, "get", lambda _, route: answers[route].model_dump_json().encode())
     met = daemon.asked(str(tmp_path / "s"), 0, "")
     assert met.finding.state is Is.WARNING

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from adapter.doctor.examine import examine
 from adapter.doctor.findings import Finding, State, exit_code
-from adapter.doctor.server import ALL, Patience
+from adapter.doctor.server import ALL, RESTART, Patience
 from adapter.options import Options
 from contract.attach import AUTH, CONTRACT, OK, TEMPORARY, USAGE
 from stubs.real_server import PASSWORD
@@ -203,7 +203,7 @@ async def test_a_server_that_is_down(patient: Patient) -> None:
 async def test_a_server_that_does_not_answer(patient: Patient) -> None:
     patient.stub.faults.add(Rule("delay", "/api/info", seconds=30, times=9))
     patient.patience = replace(SHORT, answer=0.2)
-    await patient.failed("auth", TEMPORARY)
+    assert (await patient.failed("auth", TEMPORARY)).fix == RESTART
 
 
 async def test_a_server_that_refuses_the_password(patient: Patient) -> None:
