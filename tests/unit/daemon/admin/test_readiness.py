@@ -67,13 +67,12 @@ async def test_a_password_that_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_server_without_a_route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def lacking(_: Server) -> frozenset[tuple[str, str]]:
+        return frozenset((one.method, one.path) for one in REQUIRED[1:])
+
+    monkeypatch.setattr(Server, "routes", lacking)
     async with office(tmp_path) as place:
         await until_feed(place, up=True)
-
-        async def lacking(_: Server) -> frozenset[tuple[str, str]]:
-            return frozenset((one.method, one.path) for one in REQUIRED[1:])
-
-        monkeypatch.setattr(Server, "routes", lacking)
         readiness = await place.readiness()
         assert readiness.missing == ("contract",)
         assert REQUIRED[0].name in readiness.checks["contract"].why
