@@ -111,7 +111,7 @@ class Engine:
         self._lost_at: float | None = None
         self._refusals = 0
         self._version = ""
-        self._route_check = RouteCheck(self.server.routes)
+        self._route_check = RouteCheck(self.server)
         self._tasks = Tasks()
         self._reading: asyncio.Task[None] | None = None
 

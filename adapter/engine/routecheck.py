@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
+from adapter.upstream.client import Server
 from contract.errors import AcpError, Code
 from contract.routes import missing
 
 
 class RouteCheck:
-    """Of one server. `routes` reads what it has: pairs of METHOD and path template."""
-
-    def __init__(self, routes: Callable[[], Awaitable[frozenset[tuple[str, str]]]]) -> None:
-        self._routes = routes
+    def __init__(self, server: Server) -> None:
+        self._server = server
         self._newest: asyncio.Task[None] | None = None
         # Also one that was forgotten: somebody may wait for it.
         self._running: set[asyncio.Task[None]] = set()
@@ -21,7 +19,7 @@ class RouteCheck:
     async def passed(self) -> None:
         """Return if nothing is missing; asked again only after a failure.
 
-        Raises AcpError -32054 that names what is missing, and whatever `routes` raises.
+        Raises AcpError -32054 that names what is missing, and UpstreamError.
         """
         if self._newest is None or _failed(self._newest):
             self._newest = asyncio.create_task(self._check(), name="contract")
@@ -42,7 +40,7 @@ class RouteCheck:
             await asyncio.wait(running)
 
     async def _check(self) -> None:
-        lacking = missing(await self._routes())
+        lacking = missing(await self._server.routes())
         if lacking:
             names = ", ".join(route.name for route in lacking[:3])
             more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
