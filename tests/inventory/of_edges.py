@@ -9,6 +9,7 @@ from adapter.acp.outbox import COALESCE, HARD_FACTOR
 from adapter.acp.peer import PeerLimits
 from adapter.daemon.admin.service import CONNECTIONS
 from adapter.daemon.process import ARRIVING
+from adapter.limits import DEFAULTS
 from adapter.upstream.catalogue import MAX_DIRECTORIES
 from adapter.upstream.lines import LINE_LIMIT
 from adapter.upstream.recent import KEPT
@@ -28,6 +29,20 @@ OF_EDGES: Final = (
         f"`inbound_line_bytes`, {INBOUND_LIMIT}",
         "the line is dropped and answered with -32600",
         "the end of the line",
+    ),
+    Kept(
+        "acp.inbound.Inbound._lines",
+        "a line of a client that has no end yet",
+        f"one for each connection; together `inbound_bytes`, {DEFAULTS.inbound_bytes} bytes",
+        "the longest is dropped and answered with -32600",
+        "the end of the line, and that of the connection",
+    ),
+    Kept(
+        "acp.transport.Call.params",
+        "a parameter of one request, by its name",
+        f"the line that it came in; those of all clients `inbound_bytes`, {DEFAULTS.inbound_bytes}",
+        "the request is answered with -32053",
+        "the handler has read them, and the answer",
     ),
     Kept(
         "acp.outbox.Outbox._lines",
