@@ -10,6 +10,8 @@ from contract.routes import missing
 
 
 class RouteCheck:
+    """Of one server, whichever process it is: `forget` once it is another."""
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._newest: asyncio.Task[None] | None = None
