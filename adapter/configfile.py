@@ -121,6 +121,9 @@ def _tables(text: str) -> Mapping[str, object]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"it is not TOML, {' '.join(str(error).split())}") from None
+    except ValueError:
+        # What Python says of it is advice to programmers.
+        raise ValueError("it holds a number of too many digits") from None
 
 
 def _settings(tables: Mapping[str, object], path: str, reasons: list[str]) -> FileSettings:

@@ -10,6 +10,7 @@ from typing import Final
 from adapter.daemon.listening import Listener
 from adapter.daemon.refusal import Refusal
 from contract.attach import USAGE
+from contract.numbers import whole
 
 FIRST: Final = 3
 ACP: Final = "acp"
@@ -23,13 +24,13 @@ def passed(environ: MutableMapping[str, str], first: int = FIRST) -> dict[str, L
     Refusal (2) for names that mean nothing here, and for what is no listening Unix socket.
     """
     ours = environ.pop("LISTEN_PID", "") == str(os.getpid())
-    count = environ.pop("LISTEN_FDS", "")
+    count = whole(environ.pop("LISTEN_FDS", ""))
     names = environ.pop("LISTEN_FDNAMES", "").split(":")
-    if not ours or not count.isdecimal() or not int(count):
+    if not ours or not count:
         return {}
-    if int(count) == 1 and names[0] != ADMIN:
+    if count == 1 and names[0] != ADMIN:
         names = [ACP]
-    if sorted(names) not in ([ACP], [ADMIN], [ACP, ADMIN]) or len(names) != int(count):
+    if sorted(names) not in ([ACP], [ADMIN], [ACP, ADMIN]) or len(names) != count:
         raise Refusal(
             USAGE,
             f"The service manager passed {count} sockets under the names {':'.join(names)!r}; "

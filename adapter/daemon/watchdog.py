@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from contract.numbers import whole
+
 MICROSECONDS: Final = 1_000_000
 
 
@@ -17,11 +19,11 @@ def interval(environ: Mapping[str, str], pid: int) -> float | None:
 
     Half of what it waits for, as sd_watchdog_enabled(3) has it.
     """
-    whole = environ.get("WATCHDOG_USEC", "")
+    microseconds = whole(environ.get("WATCHDOG_USEC", ""))
     meant = environ.get("WATCHDOG_PID") or str(pid)
-    if meant != str(pid) or not (whole.isascii() and whole.isdecimal()) or not int(whole):
+    if meant != str(pid) or not microseconds:
         return None
-    return int(whole) / MICROSECONDS / 2
+    return microseconds / MICROSECONDS / 2
 
 
 async def feed(

@@ -8,6 +8,7 @@ from typing import Final
 from adapter.settings.table import BY_NAME, Kind, Setting
 from contract.attach import HOME
 from contract.errors import Plain
+from contract.numbers import whole
 
 MAX_USERS: Final = 64
 
@@ -45,10 +46,11 @@ def word(setting: Setting, value: Value) -> str:
 
 def users(value: Value) -> frozenset[int]:
     """Numbers of users. Raises SettingError."""
-    numbers = value.text.replace(",", " ").split()
-    if not numbers or len(numbers) > MAX_USERS or not all(map(str.isdecimal, numbers)):
+    words = value.text.replace(",", " ").split()
+    numbers = [number for each in words if (number := whole(each)) is not None]
+    if not words or len(words) > MAX_USERS or len(numbers) < len(words):
         raise SettingError(f"{value.origin} takes numbers of users, with commas between them.")
-    return frozenset(map(int, numbers))
+    return frozenset(numbers)
 
 
 def check(name: str, value: Value) -> None:

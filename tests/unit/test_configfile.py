@@ -60,6 +60,7 @@ def test_limits_are_lowered(path: Path) -> None:
         ("prompt_seconds = '90'\n", "'prompt_seconds'"),
         ("prompt_seconds = true\n", "'prompt_seconds'"),
         ("allowed_uids = ['a']\n", "'allowed_uids'"),
+        (f"allowed_uids = [{'9' * 5000}]\n", "a number of too many digits"),
         ("allowed_uids = [true]\n", "'allowed_uids'"),
         ("allowed_uids = []\n", "'allowed_uids'"),
         ("allowed_uids = 5\n", "'allowed_uids'"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.acp.framing import OUTBOUND_LIMIT, LineBuffer, Oversize, encode
+from stubs.parts import ROOT
 
 LIMIT = 12
 HOSTILE_TEXT = st.lists(
@@ -86,3 +89,18 @@ def test_a_line_over_the_limit_is_a_fault_of_the_caller() -> None:
     assert len(encode({"t": "x" * room})) == OUTBOUND_LIMIT
     with pytest.raises(ValueError, match="over"):
         encode({"t": "x" * (room + 1)})
+
+
+def test_lines_that_wait_take_what_they_hold() -> None:
+    """In a process of its own, whose memory is nobody else's."""
+    script = (
+        "import os\n"
+        "from adapter.acp.framing import encode\n"
+        "page = os.sysconf('SC_PAGE_SIZE')\n"
+        "def rss(): return int(open('/proc/self/statm').read().split()[1]) * page\n"
+        "start = rss()\n"
+        "kept = [encode({'id': None, 'error': 'x' * 100}) for _ in range(20_000)]\n"
+        "print((rss() - start) // len(kept))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
+    assert int(told.stdout) < 1000

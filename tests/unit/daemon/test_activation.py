@@ -93,6 +93,7 @@ def test_that_of_the_administration_may_come_alone(give: Pass, unix: Unix) -> No
         {"LISTEN_PID": str(os.getpid())},
         {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "0"},
         {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "many"},
+        {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "9" * 5000},
     ],
 )
 def test_what_was_passed_to_another_process_or_not_at_all(environ: dict[str, str]) -> None:

@@ -27,6 +27,7 @@ OURS = 4711
         ({"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": ""}, 0.5),
         ({"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "4712"}, None),
         ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "9" * 5000}, None),
         ({"WATCHDOG_USEC": "-1"}, None),
         ({"WATCHDOG_USEC": "30s"}, None),
         ({"WATCHDOG_USEC": ""}, None),
