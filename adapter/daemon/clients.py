@@ -15,8 +15,9 @@ from adapter.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
 
-# Seconds to be told what becomes of its prompts, for a client that we send away.
-FAREWELL: Final = 2.0
+# Seconds to be told what becomes of its prompts, for a client that we send away: a turn that is
+# stopped is answered within two.
+FAREWELL: Final = 2.5
 # Seconds to take what is queued: for a client that we send away, and for one that has left, whose
 # relay waits no longer for it.
 FLUSH: Final = 1.0
@@ -36,7 +37,8 @@ class Client:
         """On the engine's clock, in seconds."""
         self._link = link
         self._flush_seconds = FLUSH_LEFT
-        self._leaves_running = False
+        self._sent_away = False
+        self._interrupts = False
         self._connection = Connection(engine, number=number)
         limits = PeerLimits.of(self._connection.limits)
         count = engine.counters.hit
@@ -98,10 +100,11 @@ class Client:
     def hang_up(self, *, interrupt: bool) -> None:
         """End the connection once the client has what is queued: it counts as one that left.
 
-        Unless its turns are to be stopped it is told that they go on, as the last it hears.
+        The last it hears is what becomes of its turns: they are stopped if `interrupt`, else they
+        go on.
         """
         self._flush_seconds = FLUSH
-        self._leaves_running = not interrupt
+        self._sent_away, self._interrupts = True, interrupt
         self._link.end()
 
     async def serve(self) -> None:
@@ -111,16 +114,19 @@ class Client:
         try:
             ending = await self._peer.run()
             logger.info("client %d has left: %s", self.number, ending.value)
-            if self._leaves_running:
+            if self._sent_away:
                 await self._take_leave()
         finally:
             await self._peer.aclose(self._flush_seconds)
 
     async def _take_leave(self) -> None:
-        """What it has in flight is left to the server, and answered so."""
+        """What it has in flight is stopped, or left to the server, and answered so."""
         try:
             async with asyncio.timeout(FAREWELL):
-                await self._connection.leave_running()
+                if self._interrupts:
+                    await self._connection.stop_turns()
+                else:
+                    await self._connection.leave_running()
                 await self._peer.answered()
         except TimeoutError:
             logger.info("client %d could not be told of all its prompts", self.number)

@@ -144,6 +144,10 @@ class Connection:
             withdrawals.extend((one.session_id, turn_id) for turn_id in withdrawn)
         return interrupts, withdrawals
 
+    async def stop_turns(self) -> None:
+        """Cancel the client's turns, and wait until they are answered (`cancelled`)."""
+        await self._sessions.stop_all()
+
     async def leave_running(self) -> None:
         """Leave the client's turns to the server, and answer them so (`detached`)."""
         await self._sessions.leave_running()

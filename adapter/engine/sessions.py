@@ -298,6 +298,10 @@ class OpenSessions:
         aside = {one.session_id: one.owner for one in self._aside.values()}
         return aside | {one.session_id: one.owner for one in self._open.values()}
 
+    async def stop_all(self) -> None:
+        """The adapter ends before its client does: what is in flight is stopped, as by a close."""
+        await asyncio.gather(*(self.stop(one) for one in self.all))
+
     async def leave_running(self) -> None:
         """The adapter ends before its client does: what is in flight is left to the server."""
         await asyncio.gather(*(one.hub.leave(one.owner, interrupt=False) for one in self.all))

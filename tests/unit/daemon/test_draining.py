@@ -146,6 +146,9 @@ async def test_what_does_not_end_in_time_goes_on_or_is_stopped(
         await home.daemon.close(interrupt=interrupt)
         await caller.over()
         if interrupt:
+            answer = await caller.answer(2)
+            assert answer["result"]["stopReason"] == "cancelled"
+            assert answer["result"]["_meta"]["opencode-acp"]["cancel"] == "confirmed"
             assert len(home.asked("POST", "/interrupt")) == 1
         else:
             await home.until_finished(session)
