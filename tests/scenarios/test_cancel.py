@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from stubs.proxy import Rule
 from stubs.waiting import until
 from tests.scenarios.raw import raw_agent
 from tests.scenarios.stage import (
@@ -144,13 +145,16 @@ async def test_idle_leaves_no_trace(stage: Stage) -> None:
 
 
 async def test_a_late_cancel_does_not_stop_the_next_turn(stage: Stage) -> None:
-    agent = await stage.agent()
+    proxy = await stage.proxy()
+    agent = await stage.agent(url=proxy.url)
     session = await agent.new_session(stage.project())
     await agent.prompt(session, "@@text 2@@")
+    # A stop that was sent all the same would come in the midst of the next turn.
+    stop = proxy.add(Rule("/interrupt$", "POST", delay=0.2))
     await agent.cancel(session)
-    result = await agent.prompt(session, "@@text 5 30@@")
-    assert result["stopReason"] == "end_turn"
-    assert agent.transcript(session).text() == words(2) + words(5)
+    result = await agent.prompt(session, "@@text 10 50@@")
+    assert (result["stopReason"], stop.used) == ("end_turn", 0)
+    assert agent.transcript(session).text() == words(2) + words(10)
 
 
 @pytest.mark.parametrize("script", [LONG, "@@wait 20000@@", f"@@{shell('sleep 30')}@@"])

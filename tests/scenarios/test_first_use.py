@@ -65,6 +65,8 @@ async def test_model_and_mode_are_those_of_the_configuration(own_stage: Stage) -
         told = choices(agent.sessions[session])
         assert told == {"model": "fake/fake-2", "effort": "default", "mode": "reviewer"}
         await agent.prompt(session, "@@text 1@@")
+        # The server uses them by itself: nobody has chosen anything for the session.
+        assert {"agent", "model"}.isdisjoint(await front.get(f"session/{session}"))
         assert "config_option_update" not in agent.transcript(session).latest
         await agent.set_mode(session, "build")
         await agent.prompt(session, "@@text 1@@")

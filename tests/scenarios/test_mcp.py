@@ -184,7 +184,8 @@ async def test_one_that_hangs_costs_its_time_and_no_other_session(stage: Stage) 
         )
         await agent.prompt(other, "@@text 2@@")
         assert not opening.done()
-        session = await opening
+        async with asyncio.timeout(15):
+            session = await opening
         await agent.prompt(session, "@@text 1@@")
         assert notices(agent.transcript(session)) == ["mcp"]
         await until_listed(stage, project)

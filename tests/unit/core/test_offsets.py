@@ -22,6 +22,14 @@ def test_a_delta_before_its_start_is_held_until_the_full_text() -> None:
     assert table.full(S, PART, "abcd") == "abcd"
 
 
+def test_a_delta_that_says_the_same_again_is_news() -> None:
+    table = OffsetTable()
+    table.started(S, PART)
+    pieces = ["| -", "- | -", "- | -", "--", "--"]
+    assert [table.delta(S, PART, piece) for piece in pieces] == pieces
+    assert table.full(S, PART, "".join(pieces)) == ""
+
+
 def test_a_closed_part_takes_nothing_more() -> None:
     table = OffsetTable()
     table.started(S, PART)

@@ -229,7 +229,9 @@ async def test_what_the_server_says_of_a_request_is_neither_told_nor_logged(
 async def test_the_time_is_for_all_together() -> None:
     async with rig() as one:
         one.server.hangs_on = one.time
+        began = one.time.now
         failures = await one.add("a", "b")
+        assert one.time.now - began == 20
         late = "it was not there within the 20 s that all have"
         assert failures == [NotAdded("a", late), NotAdded("b", late)]
 
