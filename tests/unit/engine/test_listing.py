@@ -60,6 +60,19 @@ async def test_a_short_page_costs_one_request_and_a_full_one_two(
     assert lists(scene) == asked
 
 
+async def test_a_list_boots_no_directory(scene: Stage, front: Front, tmp_path: Path) -> None:
+    """What the server holds of a directory that was used once stays until it ends."""
+    for name in ("one", "two"):
+        (folder := tmp_path / name).mkdir()
+        await front.new(folder)
+    other = await scene.front()
+    before = len(scene.stub.log)
+    listed = await other.call("session/list")
+    assert {Path(one["cwd"]).name for one in listed["sessions"]} == {"one", "two"}
+    paths = {seen.path for seen in list(scene.stub.log)[before:]}
+    assert paths == {"/api/session", "/api/session/active"}
+
+
 async def test_a_list_without_what_runs_is_a_list(scene: Stage, front: Front) -> None:
     session = await front.new(scene.root)
     scene.stub.faults.add(Rule("status", "/active$", times=100, status=400))
