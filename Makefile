@@ -12,9 +12,9 @@ BY_DAEMON := tests/scenarios tests/acpx tests/interop tests/matrix
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 REAL_PARTS := .tools/.installed
-# Three processes on two cores: the tests wait for servers and clients half of their time. Whole
-# files in the order of their names, so that the long ones, with servers, come before the units.
-SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
+# Four processes on two cores: the tests wait for servers and clients more than half of their
+# time. Whole files in the order of their names, so that the long ones come before the units.
+SIDE_BY_SIDE := -n 4 --dist loadfile --no-loadscope-reorder
 PIP_INSTALL := tools/venv "$(PYTHON)" .venv --quiet
 # Of others we install exact files, and run no code of theirs at that.
 LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all: --requirement

@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from stubs.client import AcpClientError, Transcript
+from stubs.client import AcpClient, AcpClientError, Transcript
 from stubs.client.client import Policy
 from stubs.proxy import Proxy
 from stubs.real_server import Permission
@@ -192,6 +192,15 @@ async def saw_tool(agent: CheckedClient, session: str, status: str) -> None:
 async def saw_notice(agent: CheckedClient, session: str, kind: str) -> None:
     """Wait for a notice of that kind."""
     await agent.wait_for(lambda: kind in notices(agent.transcript(session)))
+
+
+async def saw_log(agent: AcpClient, words: str) -> None:
+    """Wait until the agent's log has these words; a thread of its own writes it."""
+
+    async def told() -> bool:
+        return words.encode() in agent.stderr
+
+    await until(f"the log says {words!r}", told)
 
 
 def notices(transcript: Transcript) -> list[str]:

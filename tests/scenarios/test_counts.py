@@ -10,6 +10,7 @@ from tests.scenarios.stage import (
     agent_env,
     checked_agent,
     prompting,
+    saw_log,
     saw_text,
 )
 
@@ -21,6 +22,8 @@ async def test_the_counts_are_told_at_the_exit(stage: Stage, level: str) -> None
         session = await agent.new_session(stage.project())
         await agent.prompt(session, "@@text 2@@")
         assert await agent.hang_up() == 0
+        if level == "info":
+            await saw_log(agent, "feed.connections")
         told = [line for line in agent.stderr.decode().splitlines() if "counted: " in line]
     assert len(told) == (level == "info")
     assert all("feed.connections 1" in line for line in told)

@@ -13,6 +13,7 @@ from tests.scenarios.stage import (
     checked_agent,
     fails,
     prompting,
+    saw_log,
     saw_text,
 )
 
@@ -26,6 +27,7 @@ async def test_an_unknown_outcome_can_be_replayed(own_stage: Stage, tmp_path: Pa
             await own_stage.backend.crash()
             async with fails(-32050) as error:
                 await prompt
+        await saw_log(agent, "the flight of ")
         log = agent.stderr
     assert b"canary" not in log and b"w3" not in log
     (tmp_path / "log").write_bytes(log)

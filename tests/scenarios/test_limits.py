@@ -25,6 +25,7 @@ from tests.scenarios.stage import (
     fails,
     notices,
     prompting,
+    saw_log,
     saw_text,
     shell,
     statuses,
@@ -124,7 +125,7 @@ async def test_text_over_the_limit_is_left_out_and_the_turn_ends(stage: Stage, f
     # The next turn has a budget of its own.
     await agent.prompt(session, "@@text 4@@")
     assert shown.text().endswith(words(4))
-    assert b"turn_output_bytes" in agent.stderr
+    await saw_log(agent, "turn_output_bytes")
 
 
 async def test_chunks_and_results_are_cut_as_the_operator_says(stage: Stage, file: Path) -> None:
@@ -136,7 +137,7 @@ async def test_chunks_and_results_are_cut_as_the_operator_says(stage: Stage, fil
     assert max(map(len, chunks(agent, session))) <= 3
     (tool,) = shown.tools.values()
     assert tool["rawOutput"]["output"].startswith("0123456789… [")
-    assert b"tool_output_bytes" in agent.stderr
+    await saw_log(agent, "tool_output_bytes")
 
 
 def chunks(agent: CheckedClient, session: str) -> list[str]:
@@ -229,7 +230,7 @@ async def test_prompts_of_all_clients_have_a_limit_of_their_own(stage: Stage, fi
         assert error().data["retrySafe"] is True
         await prompt
     await agent.prompt(second, "@@text 1@@")
-    assert b"the limit prompts was hit" in agent.stderr
+    await saw_log(agent, "the limit prompts was hit")
 
 
 async def test_attachments_over_the_limit_are_refused_and_nothing_is_sent(
@@ -267,7 +268,7 @@ async def test_an_opening_that_takes_too_long_fails_and_works_later(
     proxy.rules.remove(slow)
     opened = await calls[method]()
     await agent.prompt(opened if method == "new" else session, "@@text 1@@")
-    assert b"the limit setup_seconds was hit" in agent.stderr
+    await saw_log(agent, "the limit setup_seconds was hit")
 
 
 def with_patches(project: Path) -> Path:
@@ -291,7 +292,7 @@ async def test_places_over_the_limit_are_left_out(stage: Stage, file: Path) -> N
     assert tool["status"] == "completed"
     assert [place["path"] for place in tool["locations"]] == [str(project / n) for n in "ab"]
     assert all((project / name).exists() for name in "abc")
-    assert b"the limit tool_locations was hit" in agent.stderr
+    await saw_log(agent, "the limit tool_locations was hit")
 
 
 async def test_titles_and_sentences_are_cut(stage: Stage, file: Path) -> None:
@@ -318,7 +319,7 @@ async def test_asks_that_are_open_at_once_over_the_limit_are_declined(
     assert (result["stopReason"], len(shown.asks)) == ("end_turn", 1)
     assert sorted(statuses(shown)) == ["completed", "failed"]
     assert shown.text() == words(2)
-    assert b"the limit open_asks was hit" in agent.stderr
+    await saw_log(agent, "the limit open_asks was hit")
 
 
 @pytest.mark.parametrize("limit", ["turn_asks", "open_asks"])
@@ -355,7 +356,7 @@ async def test_asks_of_a_turn_over_the_limit_are_declined_and_the_next_turn_asks
     assert (statuses(shown), shown.text()) == (["completed", "failed"], words(2))
     await agent.prompt(session, f"@@{shell('echo 3')} || text 1@@")
     assert (statuses(shown)[2:], len(shown.asks)) == (["completed"], 2)
-    assert b"the limit turn_asks was hit" in agent.stderr
+    await saw_log(agent, "the limit turn_asks was hit")
 
 
 @pytest.mark.parametrize("named", ["flag", "environment"])

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from stubs.parts import ROOT
-from tests.scenarios.stage import Json, Stage, fails
+from tests.scenarios.stage import Json, Stage, fails, saw_log
 from tests.scenarios.test_mcp import ALL, call, http_server, listed, registering, stdio
 
 SECRET: Final = "cAnary-of-mcp-7Qx"
@@ -88,5 +88,5 @@ async def test_nothing_tells_or_logs_what_a_client_keeps_secret(
         await agent.close_session(session)
         assert await agent.hang_up() == 0
         assert SECRET not in json.dumps([line.message for line in agent.updates])
-        assert b"PUT" in agent.stderr
+        await saw_log(agent, "PUT")
         assert SECRET.encode() not in agent.stderr
