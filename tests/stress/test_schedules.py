@@ -14,7 +14,7 @@ from tests.stress.schedules import run_all
 @pytest.mark.parametrize(
     ("first", "count", "restarts"),
     [
-        pytest.param(1, 30, False, id="30"),
+        pytest.param(1, 30, False, id="30", marks=pytest.mark.long),
         pytest.param(1001, 500, False, id="500", marks=pytest.mark.long),
         pytest.param(2001, 60, True, id="60-with-restarts", marks=pytest.mark.long),
     ],

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from stubs.waiting import until
 
+LISTENS = "00010000"
+"""The flags of a socket in /proc/net/unix that takes connections."""
 COMMAND = (sys.executable, "-m", "adapter.cli", "serve")
 ACTIVATED = """
 import os, sys
@@ -92,4 +94,10 @@ async def start(
 async def _listens(served: Served) -> bool:
     if served.process.returncode is not None:
         raise AssertionError(f"the daemon has ended: {served.log}")
-    return served.path.is_socket()
+    return is_listening(served.path)
+
+
+def is_listening(path: Path) -> bool:
+    """Whether somebody listens there, unlike a socket that is bound only; nobody is disturbed."""
+    sockets = (line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:])
+    return any(one[3] == LISTENS and one[7:] == [str(path)] for one in sockets)

@@ -223,7 +223,7 @@ async def test_a_fresh_directory_lists_nothing_then_what_is_built_in_then_its_ow
     directory = Path(client.directory)
     config = {"default_agent": "poet", "agent": {"poet": {}}, "model": "fake/fake-2"}
     (directory / "opencode.json").write_text(json.dumps(config), encoding="utf-8")
-    async with StubServer(Settings(boot=0.4)) as stub, Client(stub.url, client.directory) as own:
+    async with StubServer(Settings(boot=1.5)) as stub, Client(stub.url, client.directory) as own:
 
         async def look() -> tuple[str | None, str | None, bool]:
             place = f"location%5Bdirectory%5D={client.directory}"
