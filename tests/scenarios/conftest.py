@@ -22,6 +22,7 @@ STUB_FIRST = frozenset(
         "test_ambient.py",
         "test_compaction.py",
         "test_delete.py",
+        "test_every_cut.py",
         "test_generations.py",
         "test_limits.py",
         "test_list.py",
@@ -57,8 +58,8 @@ DAEMON_FIRST = frozenset(
         "test_resumed_calls.py",
     }
 )
-# Of the real server through a daemon `make test` runs these.
-REAL_BY_DAEMON = frozenset({"test_turns.py", "test_faults.py", "test_shared.py"})
+# Of the real server through a daemon `make test` runs this, and cells of tests/matrix.
+REAL_BY_DAEMON = frozenset({"test_turns.py"})
 LONG_BY_DAEMON = frozenset({"test_every_cut.py", "test_relay.py"})
 
 
