@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -89,14 +91,21 @@ async def test_its_place_is_kept_as_long_as_it_has_something_to_do(tmp_path: Pat
     listen(str(home.path)).close()
 
 
-async def test_a_socket_that_was_passed_is_answered_on_in_a_drain_and_then_left(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "passed.sock"
+@contextmanager
+def opened(path: Path) -> Iterator[socket.socket]:
+    """A socket that the service manager listens on."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as passed:
         passed.bind(str(path))
         passed.listen()
         passed.setblocking(False)
+        yield passed
+
+
+async def test_a_socket_that_was_passed_is_answered_on_in_a_drain_and_then_left(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "passed.sock"
+    with opened(path) as passed:
         async with house(tmp_path, listener=Listener(passed.dup(), str(path))) as home:
             await running(home)
             draining = asyncio.create_task(home.daemon.drain(LONG_ENOUGH))
@@ -115,10 +124,7 @@ async def test_without_a_turn_nobody_is_sent_away_from_a_socket_that_was_passed(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "passed.sock"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as passed:
-        passed.bind(str(path))
-        passed.listen()
-        passed.setblocking(False)
+    with opened(path) as passed:
         async with house(tmp_path, listener=Listener(passed.dup(), str(path))) as home:
             late = Caller(path)
             assert await home.daemon.drain(LONG_ENOUGH)
